@@ -42,13 +42,13 @@ from bot.results.intake import TEXTS, HandedIn, IntakeAnswer, about_of, take_in
 from bot.results.recognise import Input, read_bytes
 from bot.results.storage import ReleaseReceipt, Taken
 from bot.results.values import Conflict, RejectedInput
-from tracker.api.requests import authenticate, error_response, json_object
+from tracker.api.requests import authenticate, json_object
 from tracker.api.shapes import job_json
 from tracker.domain.events import InvalidInput
 from tracker.domain.lab_jobs import UNFINISHED, JobState
 from tracker.domain.text import counted
 from tracker.models import ApiKey, LabJob, Message
-from tracker.pages.http import permission_required
+from tracker.pages.http import ApiError, permission_required
 from tracker.pages.results import place_of
 from tracker.services import catalog, lab_jobs
 from tracker.services.accounts import ANY_PRODUCER, SEND, Scope
@@ -74,18 +74,16 @@ def take_results(request: HttpRequest) -> JsonResponse:
     harm. 401: no valid key; 403: the key may not send results; 413: body too large, or too many results in it.
     """
     key = authenticate(request, Scope.RESULTS)
-    if isinstance(key, JsonResponse):
-        return key
     body = request.read(MAX_BYTES + 1)
     if len(body) > MAX_BYTES or body.count(b"{") + body.count(b"[") > MAX_OBJECTS:
         limits = f"{MAX_BYTES:,} bytes and {MAX_OBJECTS:,} objects"
-        return error_response(413, f"expected at most {limits} per body; use `ingest` for larger files")
+        raise ApiError(413, f"expected at most {limits} per body; use `ingest` for larger files")
     inputs = list(islice(read_bytes(body, "body"), MAX_RESULTS + 1))
     if len(inputs) > MAX_RESULTS:
-        return error_response(413, f"expected at most {MAX_RESULTS:,} results per body; nothing was taken")
+        raise ApiError(413, f"expected at most {MAX_RESULTS:,} results per body; nothing was taken")
     if not any(entry.result for entry in inputs) and (tool := recognise.tool_of(body)):
         how = "post it to /api/v1/files, with what it doesn't say: curl -F file=@FILE -F kernel=VERSION …"
-        return error_response(400, f"expected a result, found what {tool} wrote itself: {how}")
+        raise ApiError(400, f"expected a result, found what {tool} wrote itself: {how}")
     return _taken([_of_producer(entry, key.producer) for entry in inputs], timezone.now(), key)
 
 
@@ -170,22 +168,20 @@ def take_files(request: HttpRequest) -> JsonResponse:
     any number), tree, branch, producer. Answers as `take_results`; 400 has every fault of every file.
     """
     key = authenticate(request, Scope.RESULTS)
-    if isinstance(key, JsonResponse):
-        return key
     length = request.META.get("CONTENT_LENGTH") or "0"
     if not length.isdecimal() or int(length) > MAX_BYTES:
-        return error_response(413, f"expected at most {MAX_BYTES:,} bytes per form; use `ingest` for larger files")
+        raise ApiError(413, f"expected at most {MAX_BYTES:,} bytes per form; use `ingest` for larger files")
     if request.content_type != "multipart/form-data":
-        return error_response(400, "expected a form with files (multipart/form-data): curl -F culprit=@run1.json …")
+        raise ApiError(400, "expected a form with files (multipart/form-data): curl -F culprit=@run1.json …")
     try:
         form, uploads = request.POST, request.FILES
     except (MultiPartParserError, TooManyFilesSent, SuspiciousOperation) as error:
-        return error_response(400, f"expected a form with files: {error}")
+        raise ApiError(400, f"expected a form with files: {error}") from None
     fields = {*TEXTS, "cpus", "param", "kernel", "parent", "culprit", "file"}
     unknown = sorted({*form, *uploads} - fields)
     if unknown:
         known = ", ".join(sorted(fields))
-        return error_response(400, f"expected of these fields: {known}; found {', '.join(unknown)[:200]}")
+        raise ApiError(400, f"expected of these fields: {known}; found {', '.join(unknown)[:200]}")
     producer = form.get("producer", "") or ("" if key.producer == ANY_PRODUCER else key.producer)
     texts = {name: form.get(name, "") for name in form if name != "param"} | {"producer": producer}
     now = timezone.now()
@@ -197,7 +193,7 @@ def take_files(request: HttpRequest) -> JsonResponse:
         elif parent and culprit and not alone:
             handed = intake.of_culprit(about, parent, culprit, tree_paths(), now)
         else:
-            return error_response(400, "expected files as `parent` and `culprit`, or as `file` with `kernel`")
+            raise ApiError(400, "expected files as `parent` and `culprit`, or as `file` with `kernel`")
     except RejectedInput as rejection:
         handed = HandedIn((Input(rejection.where, None, rejection),))
     return _taken([_of_producer(entry, key.producer) for entry in handed.inputs], now, key, handed.note)
@@ -217,20 +213,18 @@ def take_tool_output(request: HttpRequest) -> JsonResponse:
     `side`, with or without `machine`. 400: invalid; 404: no such report, kernel or machine; 413: too large.
     """
     key = authenticate(request, Scope.EVIDENCE)
-    if isinstance(key, JsonResponse):
-        return key
     body = request.read(4 * catalog.MOST_CHARACTERS + 1)
     if len(body) > 4 * catalog.MOST_CHARACTERS:  # at most four bytes per character
-        return error_response(413, f"expected at most {catalog.MOST_CHARACTERS:,} letters")
+        raise ApiError(413, f"expected at most {catalog.MOST_CHARACTERS:,} letters")
     params = {name: request.GET.get(name, "") for name in ("report", "side", "kernel", "machine")}
     name = request.GET.get("name", "")
     try:
         place = place_of(**params)
         row = catalog.attach(name, body.decode("utf-8", "replace"), key.name, timezone.now(), **place)
     except Http404 as missing:
-        return error_response(404, str(missing))
+        raise ApiError(404, str(missing)) from None
     except InvalidInput as error:
-        return error_response(400, str(error))
+        raise ApiError(400, str(error)) from None
     return JsonResponse({"location": reverse("tool-output", args=[row.pk]), "kind": row.kind}, status=202)
 
 
@@ -250,18 +244,14 @@ def claim(request: HttpRequest) -> HttpResponse:
     also what was asked by somebody for whom nothing proves who they are.
     """
     body = _body(request)
-    if isinstance(body, HttpResponse):
-        return body
     machines, unproven = body.get("machines", []), body.get("unproven", False)
     if not isinstance(machines, list) or not all(isinstance(machine, str) for machine in machines[:MOST_MACHINES]):
-        return error_response(400, "machines: expected a list of names")
+        raise ApiError(400, "machines: expected a list of names")
     if not isinstance(unproven, bool):
-        return error_response(400, "unproven: expected true or false")
+        raise ApiError(400, "unproven: expected true or false")
     lease, runner, now = _lease(body), body.get("runner", "runner"), timezone.now()
-    if isinstance(lease, HttpResponse):
-        return lease
     if not isinstance(runner, str) or not 0 < len(runner) <= 100:
-        return error_response(400, "runner: expected a name of 1 to 100 characters")
+        raise ApiError(400, "runner: expected a name of 1 to 100 characters")
     rows = lab_jobs.claimable(now, machines[:MOST_MACHINES], unproven=unproven)
     while job := lab_jobs.claim(rows, runner, now, lease):
         text = text_of(job.patch_parts)
@@ -276,14 +266,9 @@ def claim(request: HttpRequest) -> HttpResponse:
 def extend(request: HttpRequest, pk: int) -> HttpResponse:
     """Return 200 if the lease is extended; 409: it is lost, or the job was withdrawn, so the work is of no use."""
     body = _body(request)
-    if isinstance(body, HttpResponse):
-        return body
-    lease = _lease(body)
-    if isinstance(lease, HttpResponse):
-        return lease
-    now = timezone.now()
+    lease, now = _lease(body), timezone.now()
     if not lab_jobs.extend(pk, str(body.get("lease", "")), now, lease):
-        return error_response(409, _lost(pk))
+        raise ApiError(409, _lost(pk))
     return JsonResponse({"id": pk, "lease_until": now + lease})
 
 
@@ -292,10 +277,8 @@ def extend(request: HttpRequest, pk: int) -> HttpResponse:
 def release(request: HttpRequest, pk: int) -> HttpResponse:
     """Return 200 if a job is given back, for another runner; 409: the lease is lost."""
     body = _body(request)
-    if isinstance(body, HttpResponse):
-        return body
     if not lab_jobs.release(pk, str(body.get("lease", ""))):
-        return error_response(409, _lost(pk))
+        raise ApiError(409, _lost(pk))
     return JsonResponse({"id": pk, "status": "released"})
 
 
@@ -304,33 +287,31 @@ def release(request: HttpRequest, pk: int) -> HttpResponse:
 def take_result(request: HttpRequest, pk: int) -> HttpResponse:
     """Return 200 if a result is recorded, or was before; 400: rejected, with the faults; 409: the lease is lost."""
     body = _body(request)
-    if isinstance(body, HttpResponse):
-        return body
     job = LabJob.objects.select_related("report__culprit").filter(pk=pk).first()
     if job is None:
-        return error_response(404, f"there is no job {pk}")
+        raise ApiError(404, f"there is no job {pk}")
     payload = orjson.dumps(body, option=orjson.OPT_SORT_KEYS).decode()
     if job.state == JobState.DONE and job.payload == payload:
         return JsonResponse({"id": pk, "status": "duplicate"})
     try:
         if not record_result(job, lab.parse(body), payload, timezone.now()):
-            return error_response(409, _lost(pk))
+            raise ApiError(409, _lost(pk))
     except RejectedInput as error:
         faults = [{"pointer": pointer, "why": why} for pointer, why in error.faults]
         return JsonResponse({"error": str(error), "faults": faults}, status=400)
     return JsonResponse({"id": pk, "status": "recorded", "report": reverse("report", args=[job.report.culprit.sha])})
 
 
-def _body(request: HttpRequest) -> dict[str, Any] | HttpResponse:
-    """Return the body of a runner that may do this, or the error."""
-    key = authenticate(request, Scope.JOBS)
-    return key if isinstance(key, JsonResponse) else json_object(request, MAX_JOB_BYTES)
+def _body(request: HttpRequest) -> dict[str, Any]:
+    """Return the body of a runner that may do this."""
+    authenticate(request, Scope.JOBS)
+    return json_object(request, MAX_JOB_BYTES)
 
 
-def _lease(body: dict[str, Any]) -> timedelta | HttpResponse:
+def _lease(body: dict[str, Any]) -> timedelta:
     seconds = body.get("seconds", USUAL)
     if isinstance(seconds, bool) or not isinstance(seconds, int) or not LEAST <= seconds <= MOST:
-        return error_response(400, f"seconds: expected a whole number from {LEAST} to {MOST}")
+        raise ApiError(400, f"seconds: expected a whole number from {LEAST} to {MOST}")
     return timedelta(seconds=seconds)
 
 
@@ -369,9 +350,7 @@ def requested_patch(request: HttpRequest, pk: int) -> HttpResponse:
     """
     message = get_object_or_404(Message.objects.select_related("source").defer("tables", "own_text"), pk=pk)
     if not (message.public or request.user.has_perm(SEND)):
-        key = authenticate(request, Scope.JOBS)
-        if not isinstance(key, ApiKey):
-            return key
+        authenticate(request, Scope.JOBS)
     mail = parse(message.source.raw)
     series = series_of(mail)
     hidden = series and message.public and Message.objects.filter(message_id__in=series.parts, public=False).exists()

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import orjson
 from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.cache import get_conditional_response
 from django.views.defaults import page_not_found
@@ -29,56 +29,53 @@ from ninja import Schema
 
 from tracker.domain.events import InvalidInput
 from tracker.models import ApiKey
-from tracker.pages.http import is_key
+from tracker.pages.http import ApiError, is_key
 from tracker.services import accounts
 from tracker.services.accounts import Scope
 
 # --- Keys and bodies ---
 
 
-def authenticate(request: HttpRequest, scope: Scope) -> ApiKey | JsonResponse:
-    """Return the key of a request that may do this, or the error: 401 without a valid key, 403 without the scope, 429
-    after too many requests in this minute.
+def authenticate(request: HttpRequest, scope: Scope) -> ApiKey:
+    """Return the key of a request that may do this. Raises ApiError: 401 without a valid key, 403 without the scope,
+    429 after too many requests in this minute.
     """
     now = timezone.now()
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     key = accounts.find_api_key(token.strip(), now) if scheme.lower() == "bearer" else None
     if key is None:
-        response = error_response(401, "expected a header `Authorization: Bearer KEY` with a valid API key")
-        response["WWW-Authenticate"] = "Bearer"
-        return response
+        expected = "expected a header `Authorization: Bearer KEY` with a valid API key"
+        raise ApiError(401, expected, {"WWW-Authenticate": "Bearer"})
     if scope not in key.scopes:
-        return error_response(403, f"the key {key.name!r} lacks the scope {scope}: it has {', '.join(key.scopes)}")
+        raise ApiError(403, f"the key {key.name!r} lacks the scope {scope}: it has {', '.join(key.scopes)}")
     if wait := accounts.count_request(key, now):
-        response = error_response(429, f"the key {key.name!r} has made {accounts.MOST_A_MINUTE} requests this minute")
-        response["Retry-After"] = str(wait)
-        return response
+        made = f"the key {key.name!r} has made {accounts.MOST_A_MINUTE} requests this minute"
+        raise ApiError(429, made, {"Retry-After": str(wait)})
     return key
 
 
-def person_of(key: ApiKey) -> User | None:
-    """Return the person that a key acts for, if their account is active."""
+def person_of(key: ApiKey) -> User:
+    """Return the person that a key acts for. Raises ApiError if there is none whose account is active."""
     person = key.acts_for
-    return person if isinstance(person, User) and person.is_active else None
+    if not isinstance(person, User) or not person.is_active:
+        raise ApiError(403, f"the key {key.name!r} acts for nobody who has an account")
+    return person
 
 
-def json_object(request: HttpRequest, most_bytes: int) -> dict[str, Any] | JsonResponse:
-    """Return the body of a request, a JSON object ({} if it is empty), or the error."""
+def json_object(request: HttpRequest, most_bytes: int) -> dict[str, Any]:
+    """Return the body of a request, a JSON object; {} if it is empty. Raises ApiError."""
     raw = request.read(most_bytes + 1)
     if len(raw) > most_bytes:
-        return error_response(413, f"expected at most {most_bytes:,} bytes")
+        raise ApiError(413, f"expected at most {most_bytes:,} bytes")
     if b"\\u0000" in raw:  # PostgreSQL stores none
-        return error_response(400, "expected no NUL characters")
+        raise ApiError(400, "expected no NUL characters")
     try:
         body = orjson.loads(raw or b"{}")
     except ValueError as error:
-        return error_response(400, f"invalid JSON: {error}")
-    return body if isinstance(body, dict) else error_response(400, "expected a JSON object")
-
-
-def error_response(status: int, error: str) -> JsonResponse:
-    """Return an error as JSON."""
-    return JsonResponse({"error": error}, status=status)
+        raise ApiError(400, f"invalid JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise ApiError(400, "expected a JSON object")
+    return body
 
 
 # --- Paging ---
@@ -284,4 +281,4 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Return a 404 as JSON below /api/, as a page elsewhere."""
     if not request.path.startswith("/api/"):
         return page_not_found(request, exception)
-    return error_response(404, f"there is no address {request.path[:200]}; /api/v1/openapi.json has all")
+    return ApiError(404, f"there is no address {request.path[:200]}; /api/v1/openapi.json has all").response

@@ -30,7 +30,6 @@ from tracker.api.requests import (
     PageVersion,
     as_json,
     authenticate,
-    error_response,
     page,
     person_of,
     takes,
@@ -40,7 +39,6 @@ from tracker.domain import versions
 from tracker.domain.events import InvalidInput
 from tracker.domain.lab_jobs import JobState
 from tracker.models import (
-    ApiKey,
     Commit,
     Curve,
     Decision,
@@ -57,6 +55,7 @@ from tracker.models import (
     Report,
     Suggestion,
 )
+from tracker.pages.http import ApiError
 from tracker.pages.report_json import FINDING_VERSION, REPORT_VERSION, directions, finding_json, report_json
 from tracker.pages.triage.filters import TriageQuery
 from tracker.services import lab_jobs
@@ -81,11 +80,8 @@ _DOCUMENT["security"] = [{"key": []}]
 def outgoing(request: HttpRequest) -> HttpResponse:
     """Outgoing mails without their bytes: all, or those with `state=held` (sent, failed, …) or of `report=SHA`."""
     key = authenticate(request, Scope.TRIAGE)
-    if not isinstance(key, ApiKey):
-        return key
-    person = person_of(key)
-    if person is None or not person.has_perm(SEND):
-        return error_response(403, f"the key {key.name!r} acts for nobody who may see outgoing mail")
+    if not person_of(key).has_perm(SEND):
+        raise ApiError(403, f"the key {key.name!r} acts for nobody who may see outgoing mail")
     mails = OutgoingMail.objects.select_related("report__culprit").defer("raw", "body", "people")
     rows = _of_report(request, mails)
     if state := _one_of("state", request, OutgoingState.values):

@@ -10,19 +10,18 @@ and its findings.
 """
 
 import secrets
-from typing import Any
 
-from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from tracker.api.requests import authenticate, error_response, json_object, person_of
+from tracker.api.requests import authenticate, json_object, person_of
 from tracker.domain.events import InvalidInput
 from tracker.models import Measurement, Report, Suggestion
 from tracker.pages import results
+from tracker.pages.http import ApiError
 from tracker.pages.report_json import finding_json
 from tracker.pages.results import named
 from tracker.services import report_actions
@@ -43,19 +42,16 @@ def act(request: HttpRequest, culprit: str) -> HttpResponse:
     Body: `do`, the name of the action; `argument`; `revision`, the one that was seen (without it, the current one);
     `notify_thread`. 200: done; 409: changed meanwhile, or no effect; 403: the person may not.
     """
-    submission = _body(request)
-    if isinstance(submission, HttpResponse):
-        return submission
-    person, body = submission
+    person, body = person_of(authenticate(request, Scope.TRIAGE)), json_object(request, MAX_BYTES)
     report = Report.objects.select_related("culprit").filter(culprit__sha=culprit.lower()).first()
     if report is None:
-        return error_response(404, f"no report has the culprit {culprit[:64]!r}; expected all 40 digits")
+        raise ApiError(404, f"no report has the culprit {culprit[:64]!r}; expected all 40 digits")
     name, argument, revision = body.get("do", ""), body.get("argument", ""), body.get("revision", report.revision)
     action = BY_NAME.get(name) if isinstance(name, str) else None
     if action is None:
-        return error_response(400, f"do: expected one of {', '.join(BY_NAME)}")
+        raise ApiError(400, f"do: expected one of {', '.join(BY_NAME)}")
     if not isinstance(argument, str) or not isinstance(revision, int) or isinstance(revision, bool):
-        return error_response(400, "argument: expected a text; revision: expected a number")
+        raise ApiError(400, "argument: expected a text; revision: expected a number")
     notify = body.get("notify_thread", False) is True
     done = report_actions.ReportAction(
         action.kind,
@@ -68,11 +64,11 @@ def act(request: HttpRequest, culprit: str) -> HttpResponse:
     try:
         outcome = report_actions.change({report.pk: revision}, done, permit_of(person, action.kind))
     except InvalidInput as error:
-        return error_response(400, f"argument: {error}")
+        raise ApiError(400, f"argument: {error}") from None
     if outcome.forbidden:
-        return error_response(403, f"{person.get_username()} may not change this report")
+        raise ApiError(403, f"{person.get_username()} may not change this report")
     if not outcome.changed:
-        return error_response(409, outcome.summary())
+        raise ApiError(409, outcome.summary())
     if notify:
         enqueue("take_results")
     report.refresh_from_db()
@@ -87,36 +83,21 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
 
     Body: `decision`: accept, reject, or another kind of event. 200: done; 409: somebody decided before.
     """
-    submission = _body(request)
-    if isinstance(submission, HttpResponse):
-        return submission
-    person, body = submission
+    person, body = person_of(authenticate(request, Scope.TRIAGE)), json_object(request, MAX_BYTES)
     if not person.has_perm(DECIDE):
-        return error_response(403, f"{person.get_username()} may not decide on suggestions")
+        raise ApiError(403, f"{person.get_username()} may not decide on suggestions")
     suggestion = Suggestion.objects.select_related("report").filter(pk=pk).first()
     if suggestion is None:
-        return error_response(404, f"there is no suggestion {pk}")
+        raise ApiError(404, f"there is no suggestion {pk}")
     choice = body.get("decision", "")
     if choice not in report_actions.CHOICES:
-        return error_response(400, f"decision: expected {', '.join(report_actions.CHOICES)}")
+        raise ApiError(400, f"decision: expected {', '.join(report_actions.CHOICES)}")
     decision, instead = report_actions.decision_of(choice, suggestion)
     if not report_actions.decide(suggestion, decision, person.get_username(), timezone.now(), instead):
-        return error_response(409, "somebody has decided on this suggestion already")
+        raise ApiError(409, "somebody has decided on this suggestion already")
     suggestion.refresh_from_db()
     suggestion.report.refresh_from_db()
     return JsonResponse({"id": pk, "decision": suggestion.decision, "status": suggestion.report.status})
-
-
-def _body(request: HttpRequest) -> tuple[User, dict[str, Any]] | HttpResponse:
-    """Return the person that a key acts for, and the body; or the error."""
-    key = authenticate(request, Scope.TRIAGE)
-    if isinstance(key, JsonResponse):
-        return key
-    person = person_of(key)
-    if person is None:
-        return error_response(403, f"the key {key.name!r} acts for nobody who has an account")
-    body = json_object(request, MAX_BYTES)
-    return body if isinstance(body, JsonResponse) else (person, body)
 
 
 # --- A kernel's measurements ---
@@ -128,7 +109,7 @@ def kernel(request: HttpRequest, handle: str) -> JsonResponse:
     """Return the measurements of a kernel ("v6.12", "v6.12/2M"), oldest first; 404 if none was measured."""
     (measured_kernel,) = named([handle])
     if measured_kernel is None:
-        return error_response(404, f"no kernel {handle[:100]} was measured")
+        raise ApiError(404, f"no kernel {handle[:100]} was measured")
     related = Measurement.objects.select_related("metric", "scenario", "machine")
     measurements = [
         {
@@ -159,7 +140,7 @@ def result(request: HttpRequest, pk: int) -> JsonResponse:
     try:
         row = results.result_named(pk)
     except Http404 as missing:
-        return error_response(404, str(missing))
+        raise ApiError(404, str(missing)) from None
     return JsonResponse(
         {
             "producer": row.producer,

@@ -29,7 +29,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import F, Q, QuerySet
 from django.db.models.expressions import OrderBy
-from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -108,9 +108,17 @@ def csv_response(columns: Columns[Row], rows: Iterable[Row]) -> StreamingHttpRes
 _TITLES = {400: "Not understood", 401: "Signed out", 403: "Not permitted", 404: "Not found", 409: "Changed meanwhile"}
 
 
+class ApiError(Exception):
+    """A request of a program that is refused: answered with the status and, as JSON, the sentence."""
+
+    def __init__(self, status: int, sentence: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(sentence)
+        self.response = JsonResponse({"error": sentence}, status=status, headers=headers)
+
+
 class Refusals:
-    """The middleware that answers a view's InvalidInput with its line, and shows a refusal as a page to whoever asks
-    for HTML.
+    """The middleware that answers a view's InvalidInput with its line and ApiError with its response, and shows a
+    refusal as a page to whoever asks for HTML.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -126,6 +134,8 @@ class Refusals:
         return render(request, "refused.html", context, status=response.status_code)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        if isinstance(error, ApiError):
+            return error.response
         return error_response(str(error)) if isinstance(error, InvalidInput) else None
 
 
