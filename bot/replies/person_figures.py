@@ -451,6 +451,8 @@ _PRINTED = (
     (re.compile(r"\[ *(?:\d+|SUM)\]\s+0\.0+ ?- ?\d\S* +sec .{0,40}?(\d+(?:\.\d+)?) ([KMG]?bits/sec)"), "", True),
     (re.compile(r"\bcopied, [\d.,]+ s(?:econds)?, (\d+(?:\.\d+)?) ([kMG]i?B/s)"), "", True),
     (re.compile(r"\breads:\s+\d+ MB in\s+[\d.]+ sec\w* = +(\d+(?:\.\d+)?) ([kMG]B/s(?:ec)?)"), "", True),
+    (re.compile(r"\bReceiving objects: .{0,80}\| (\d+(?:\.\d+)?) ([KMG]iB/s)"), "", True),  # of git
+    (re.compile(r"(?:\A|\s)(\d+\.\d+) (?:\+- \d+\.\d+ )?(seconds) time elapsed"), "", False),  # of perf stat
     (re.compile(r"^real\s+((?:\d+h)?\d+m ?\d+[.,]\d+s)()|\b((?:\d+h)?\d+m\d+[.,]\d+s) real"), "", False),
 )
 _RUNS_SHOWN = 6
@@ -600,7 +602,7 @@ def _value(number: str) -> float:
 
 _QUANTITY = re.compile(
     r"(?<![\w/])((?:(?!(?:a|an|the|of|in|on|our|my|we|i|and|or|with|to|for|is|are|that|this|its?|see|seen|seeing|some|any"
-    r"|by|from|when|while|consistent\w*|achieved|sharp|weird|very|much|significant\w*|huge|severe\w*|serious\w*"
+    r"|by|from|when|while|little|less|more|extra|average|mean|consistent\w*|achieved|sharp|weird|very|much|significant\w*|huge|severe\w*|serious\w*"
     r"|major|minor|massive|dramatic\w*|measurable|noticeable|visible|user\S*-visible|possible|potential|kernel|linux"
     r"|good|better|best|bad|worse"
     r"|poor|slow\w*|fast\w*|low\w*|high\w*|degraded|reduced|decreased|improved|overall|same|expected|terrible"
@@ -619,13 +621,19 @@ _QUANTITY = re.compile(
 def _metric(mail: MailText, magnitude: Fact) -> tuple[Fact, Fact]:
     """Return the metric and the benchmark, in the mail's own words."""
     lossy = [text for text in mail.sentences if LOSS.search(text)]
-    order: Sequence[str] = (mail.subject, *([magnitude.sentence] if magnitude else ()), *lossy, *mail.sentences)
-    suite = next((Fact(match[1], text) for text in order if (match := SUITES.search(text))), UNKNOWN)
-    for text in order:
-        for match in _QUANTITY.finditer(text):
-            # "XFS performance" is one in a subject, where nobody says much else
-            if match[2].lower() != "performance" or (match[1] and text is mail.subject):
-                return Fact(f"{match[1]}{match[2]}", text), suite
+    told = (mail.subject, *([magnitude.sentence] if magnitude else ()), *lossy)
+    suites = (Fact(match[1], text) for text in (*told, *mail.sentences) if (match := SUITES.search(text)))
+    quantities = itertools.chain(
+        itertools.chain.from_iterable(map(_quantities, told)),
+        # "XFS performance" is one in a subject of which nobody says more
+        (Fact(match[0], mail.subject) for match in _QUANTITY.finditer(mail.subject) if match[1]),
+        itertools.chain.from_iterable(map(_quantities, mail.sentences)),
+    )
     unit = re.search(rf" ({_UNIT}) ->", magnitude.value, re.I)
     of_time = unit and re.fullmatch(rf"{_TIME}|%", unit[1], re.I)
-    return (Fact(unit[1], magnitude.sentence) if unit and not of_time else UNKNOWN), suite
+    by_unit = Fact(unit[1], magnitude.sentence) if unit and not of_time else UNKNOWN
+    return next(quantities, by_unit), next(suites, UNKNOWN)
+
+
+def _quantities(text: str) -> Iterator[Fact]:
+    return (Fact(match[0], text) for match in _QUANTITY.finditer(text) if match[2].lower() != "performance")

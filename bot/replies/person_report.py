@@ -304,11 +304,12 @@ def _mentioned(mail: MailText) -> Iterator[_Candidate]:
             if not title and (before := _TITLE_QUOTED.search(sentence[: match.start()])):
                 title = before[1]
             window = sentence[max(0, match.start() - 160) : match.end() + 120]
+            leads = mail.all[max(0, place - 1)].endswith(":")
+            above = " ".join(mail.all[max(0, place - 1 - leads) : place])
             if said := _said_of_note(mail, sentence):
                 window = said
-            elif len(sentence) - len(match[0]) < _ALONE:
-                above = mail.all[max(0, place - 1)]
-                window = f"{above} {sentence} {'' if above.endswith(':') else after}"
+            elif len(sentence) - len(match[0]) < _ALONE or (leads and match.start() < _ALONE):
+                window = f"{above} {sentence} {'' if leads else after}"
             tail = sentence[match.end() : match.end() + 60]
             head = sentence[max(0, match.start() - 40) : match.start()]
             points = 3 * bool(_BLAMES.search(window)) + ("commit" in match[0].lower()[:7]) + (": " in title)

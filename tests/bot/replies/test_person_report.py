@@ -274,6 +274,17 @@ FACTS: tuple[tuple[str, str, str], ...] = (
     ("metric", "It went from 8ms to 90ms.", ""),
     ("metric", "A possible performance problem.", ""),
     ("metric", "The compile times are longer.", "compile times"),
+    ("metric", "Network performance is down: the throughput is lower.", "throughput"),
+    (
+        "magnitude",
+        "Receiving objects: 8% (4/57), 20 MiB | 3.27 MiB/s\n\nReceiving objects: 72% (9/57), 181 MiB | 60.2 MiB/s",
+        "60.2 MiB/s -> 3.27 MiB/s",
+    ),
+    (
+        "magnitude",
+        "-PATCH\n0.71 +- 0.001 seconds time elapsed\n\n+PATCH\n0.82 +- 0.001 seconds time elapsed\n",
+        "0.71 seconds -> 0.82 seconds",
+    ),
     ("metric", "It has a higher CPU usage now.", "CPU usage"),
     ("metric", "It writes at 7x speed only.", "speed"),
     ("metric", "The 20 Gb/s transmit rate is lower.", "transmit rate"),
@@ -383,6 +394,13 @@ def test_versions_of_other_programs_are_not_compared_where_the_subject_names_the
     text = "The build got slower. Sphinx 8.2.3 takes longer than 8.1.3.\n\n8.1.3: 100 s\n8.2.3: 130 s\n"
     report = report_of("Performance regression since v6.15", text)
     assert (report.good.value, report.bad.value) == ("before 6.15", "v6.15")
+
+
+def test_a_commit_below_the_sentence_that_blames_it_is_the_culprit() -> None:
+    sha = "3b1f0c9d2e44a1b2c3d4e5f60718293a4b5c6d7e"
+    text = f"The bisection says that it came\nfrom the below commit:\n\ncommit - {sha} (mm: walk it)\nLink -\n"
+    report = report_of("Performance regression in 6.12", text)
+    assert (report.culprit.value, report.culprit_title.value) == (sha, "mm: walk it")
 
 
 def test_facts_are_stored_and_read_back() -> None:
