@@ -272,7 +272,7 @@ class ReportAdmin(ReadOnly):
     search_fields = ("title", "culprit__sha")
     actions = ("release",)
 
-    @admin.action(description="Release: its mail may be composed", permissions=["release"])
+    @admin.action(description="Lift the hold: its mail may be composed", permissions=["release"])
     def release(self, request: HttpRequest, rows: QuerySet[models.Report]) -> None:
         for row in rows:
             if regrading.release(row):

@@ -189,7 +189,7 @@ def test_single_lines_by_choice_on_a_wide_screen(visit: Open, site: Site) -> Non
     page = visit("/v5.6/", width=1920)
     heights = """() => [...document.querySelectorAll("table.triage tbody tr[data-row]")].map(row => row.offsetHeight)"""
     usual = page.evaluate(heights)
-    page.get_by_label("Single lines").check()
+    page.get_by_label("One line per report").check()
     single = page.evaluate(heights)
     assert max(single) < min(usual)
     assert len(set(single)) == 1
@@ -200,9 +200,9 @@ def test_single_lines_by_choice_on_a_wide_screen(visit: Open, site: Site) -> Non
     assert row.evaluate(
         "row => [...row.children].every(cell => cell.scrollWidth <= cell.clientWidth)"
     )  # whole on focus
-    page.get_by_label("Single lines").uncheck()
+    page.get_by_label("One line per report").uncheck()
     page.set_viewport_size({"width": 1280, "height": 900})
-    expect(page.get_by_label("Single lines")).to_be_hidden()
+    expect(page.get_by_label("One line per report")).to_be_hidden()
 
 
 @pytest.mark.parametrize(

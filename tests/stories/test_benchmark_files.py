@@ -208,7 +208,7 @@ def test_another_machine_of_the_same_name_holds_the_result(world: World, tmp_pat
     assert "the result says that box has 8 CPUs; stored here: 64 CPUs: another machine of this name?" in told
     assert Report.objects.get(culprit__sha="c" * 40).held
     page, anybody = (client.get(f"/report/{'c' * 40}/").content.decode() for client in (admin_client, Client()))
-    way = f'<a href="/admin/tracker/report/?q={"c" * 40}">Release it in the admin</a>'
+    way = f'<a href="/admin/tracker/report/?q={"c" * 40}">Lift the hold in the admin</a>'
     assert (way in page, way in anybody) == (True, False)
     assert "1 report" in admin_client.get(f"/admin/tracker/report/?q={'c' * 40}").content.decode()
 

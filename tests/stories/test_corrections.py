@@ -243,7 +243,7 @@ def test_a_report_goes_on_in_another_one(world: World, operator: Client) -> None
     report, other = world.report(TITLE), world.report("mm: another one")
     row = f"{report.pk}:{Report.objects.get(pk=report.pk).revision}"
     operator.post("/triage/change/", {"do": "successor", "row": row, "argument": other.culprit.sha, "next": "/"})
-    link = f'<dt>Goes on as</dt><dd><a href="/report/{other.culprit.sha[:10]}/">'
+    link = f'<dt>Continued in</dt><dd><a href="/report/{other.culprit.sha[:10]}/">'
     page = f"/report/{report.culprit.sha}/"
     assert link in operator.get(page).content.decode()
     assert status_text(report) == status_text(other)  # it closes nothing

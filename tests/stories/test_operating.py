@@ -458,7 +458,7 @@ def test_rejected_files_are_named_and_dismissed(operators_client: Client, tmp_pa
     assert Client().post("/operating/dismiss/").status_code == 302  # to sign in
     answer = operators_client.post("/operating/dismiss/", follow=True).content.decode()
     assert "3 files moved to dismissed/ in the drop directory." in answer
-    assert "rejected" not in answer.partition("What runs by itself")[0].partition("moved")[2]
+    assert "rejected" not in answer.partition("Periodic tasks")[0].partition("moved")[2]
     assert len(list((tmp_path / "dismissed").iterdir())) == 6
     assert take_dropped(tmp_path, [], timezone.now() + timedelta(days=1)) == 0  # nothing of it is read again
     (tmp_path / "refused").rmdir()

@@ -187,7 +187,7 @@ def test_a_filtered_section_says_how_many_match(client: Client, db: None) -> Non
     assert "10 match the filters</small>" in text(client, "/v5.6/?state=fix_queued")
     assert "50 match the filters on this page</small>" in text(client, "/v5.6/?state=working")
     assert "author works on it (60)" in text(client, "/v5.6/?state=working")  # in the words of the rows
-    assert "Ordered by what is certain of a change" in text(client, "/v5.6/?order=effect")
+    assert "Ordered by how much of each change is certain" in text(client, "/v5.6/?order=effect")
 
 
 def test_an_action_renews_the_counts_of_the_page(triage_page_toni: Client) -> None:

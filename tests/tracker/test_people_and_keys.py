@@ -157,7 +157,7 @@ def test_the_command_does_the_same(db: None) -> None:
     assert people("list") == f"{RITA}: operator, never signed in\n"
     assert people("role", RITA, "none") == f"{RITA}: none\n"
     assert people("revoke", RITA) == f"{RITA}: revoked, with 0 keys\n"
-    assert people("list") == f"{RITA}: revoked, never signed in\n"
+    assert people("list") == f"{RITA}: closed, never signed in\n"
     for wrong in (("invite", "linux-mm@kvack.org"), ("role", "nobody", "triager"), ("revoke", "nobody")):
         with pytest.raises(CommandError, match=r"^(address|name): "):
             people(*wrong)

@@ -564,7 +564,7 @@ ACTION_KEYS = (
     ActionKey("unblock", "B", "No longer blocks", EventKind.UNBLOCKED),
     ActionKey("note", "n", "Note", EventKind.NOTED, needs="the note"),
     ActionKey("tag", "t", "Tag", EventKind.TAGGED, needs="all its tags: numa thp; or none"),
-    ActionKey("successor", "S", "Goes on as", EventKind.SUCCEEDED, needs="the sha of that report's culprit"),
+    ActionKey("successor", "S", "Continued in", EventKind.SUCCEEDED, needs="the sha of that report's culprit"),
     ActionKey("assign", "a", "Assign", EventKind.ASSIGNED, needs="the assignee"),
     ActionKey(
         "culprit",

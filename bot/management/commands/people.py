@@ -57,6 +57,6 @@ class Command(BaseCommand):
             self.stdout.write("no accounts; `people invite ADDRESS --role operator` makes one")
         for person in people:
             seen = f"last signed in {person.last_seen:%Y-%m-%d %H:%M}" if person.last_seen else "never signed in"
-            role = (person.role or "reads") if person.active else "revoked"
+            role = (person.role or "reader") if person.active else "closed"
             address = f" <{person.address}>" if person.address != person.name else ""
             self.stdout.write(f"{person.name}{address}: {role}, {seen}")

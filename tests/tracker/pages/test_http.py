@@ -84,7 +84,7 @@ def test_a_mail_is_approved_as_it_was_seen(world: World, admin_client: Client) -
     assert f'value="{seen}"' in admin_client.get(f"/outbox/{mail.pk}/").content.decode()
     OutgoingMail.objects.update(composed_at=world.now + timedelta(minutes=1))  # recomposed meanwhile
     posted = {"verb": "approve", "id": mail.pk, "version": seen}
-    assert "look at them again" in admin_client.get("/outbox/act/", posted).content.decode()
+    assert "Look at them again" in admin_client.get("/outbox/act/", posted).content.decode()
     admin_client.post("/outbox/act/", posted)
     assert OutgoingMail.objects.get().state == OutgoingState.COMPOSED
     admin_client.post("/outbox/act/", {**posted, "version": OutgoingMail.objects.get().version})
