@@ -272,12 +272,14 @@ def own_text(text: str) -> str:
 def own_of(unquoted: Sequence[str]) -> str:
     """Return the own text of lines that are known to be unquoted."""
     lines = list(unquoted)
+    in_patch = False
     for number, line in enumerate(lines):
+        in_patch = in_patch or line.startswith("@@ ")
         ends = bool(_LIST_FOOTER.match(line) or _FOOTER.match(line.strip()[:400]))
         if not ends and _SIGNATURE.match(line):
             # Git's version number follows the "-- " that ends a patch as git writes it.
             is_version = number + 1 < len(lines) and re.match(r"\d+\.\d+", lines[number + 1].strip())
-            ends = not (is_version and any(above.startswith("@@ ") for above in lines[:number]))
+            ends = not (is_version and in_patch)
         if ends:
             lines = lines[:number]
             break

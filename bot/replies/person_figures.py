@@ -126,9 +126,9 @@ def _sentences(text: str) -> Iterator[str]:
                 if sentence := block[start:end].strip():
                     yield sentence[:_WIDEST]
                     count += 1
+                if count > _MOST:
+                    return
                 start = end
-            if count > _MOST:
-                return
 
 
 # --- Versions ---

@@ -109,7 +109,8 @@ def _short(fact: Fact) -> Fact:
 # Bad in itself, which is a loss only beside what it was before.
 _POOR = re.compile(
     r"\b(?:bad|poor|low|terrible|awful|horrible|abysmal|dismal) (?:[\w/-]+ ){0,2}"
-    r"(?:performance|perf|throughput|speeds?|bandwidth|iops|results?)\b",
+    r"(?:performance|perf|throughput|speeds?|bandwidth|iops|results?)\b"
+    r"|\bhigh(?:er)? (?:[\w/-]+ ){0,3}(?:latenc(?:y|ies)|load|delays?|cpu usage)\b",
     re.I,
 )
 _STRONG = re.compile(
@@ -121,7 +122,8 @@ _SPEED = re.compile(
     r"|\b(?:ops|operations|requests|transactions|frames|packets)(?:/s| per second)|\b(?:fps|[tq]ps|[kmg]pps)\b"
     r"|\b(?:boot|start-?up|run|execution|wall|elapsed|compile|build|completion)[ -]?times?\b"
     r"|\b(?:takes?|took|taking|needs?) (?:[\w.]+ ){0,2}(?:longer|as long)\b|\d (?:hours?|minutes?) instead of \d"
-    r"|\bpower (?:draw|consumption|usage)\b|\bbattery life\b|\bcpu (?:usage|time|load)\b",
+    r"|\bload average\b|\b(?:high|cpu) load\b|\bsluggish\w*"
+    r"|\bpower (?:draw|consumption|usage)\b|\bbattery life\b|\bcpu (?:usage|time)\b",
     re.I,
 )
 # What is wrong if it isn't speed. Such a mail needs figures of speed as well.
@@ -182,7 +184,7 @@ def _signs(mail: MailText, report: PersonReport, reading: Reading) -> Iterator[t
     )
     yield from ((name, points) for name, fact, points in facts if fact)
     if report.good or report.culprit or any(_BETTER_BEFORE.search(text) for text in mail.all):
-        yield "better before", 1
+        yield "better before", 2
     else:
         yield "never better", -1
     if any(command.word in (Word.INTRODUCED, Word.REPORT) for command in reading.commands.good):
@@ -221,13 +223,14 @@ _CLEARS = re.compile(
 _TITLE_QUOTED = re.compile(rf'"({_PREFIX}[^"]{{8,140}})" ?[(\[,]? ?\Z')  # and then its sha
 _TITLED = re.compile(r': |\ARevert "')
 _FOOTNOTE = re.compile(r"\[\d{1,2}\]")
+_MOST_NOTES = 20  # of a mail, and places that refer to one
 _NOTE_BLAMES = re.compile(r",? (?:which |that )?(?:has |is )?(?:introduc|caus|regress|slow|the first bad)\w*", re.I)
 _TRIED = re.compile(r"\brevert\w*|\btried\b|\bappl(?:y|ied|ying)\b|\bwithout\b|\bback(?:ed|ing) out\b", re.I)
 _NO_CURE = re.compile(r"\b(?:did|does)(?:n't| not) (?:resolve|help|fix|cure|solve|change)\b", re.I)
 _BLOCK = re.compile(
-    rf"^[ >]{{0,4}}commit ({_SHA})[^\n]{{0,80}}\n(?:[ >]*Merge:[^\n]*\n)?[ >]{{0,8}}Author:\s*([^\n]{{3,120}})"
-    rf"\n(?:[ >]{{0,8}}(?:[A-Z]\w+Date|Date):[^\n]*\n)?"
-    r"(?:\s*\n)?\s*(\S[^\n]{5,160})",
+    rf"^[ >]{{0,4}}commit ({_SHA})[^\n]{{0,80}}\n(?:[ >]{{0,8}}Merge:[^\n]*\n)?"
+    rf"[ >]{{0,8}}Author:[ \t]*+([^\n]{{3,120}})\n(?:[ >]{{0,8}}(?:[A-Z]\w+Date|Date):[^\n]*\n)?"
+    r"\s*+(\S[^\n]{5,160})",
     re.M,
 )
 _BISECT_SAYS = re.compile(
@@ -297,6 +300,7 @@ def _culprit(mail: MailText, introduced: str) -> tuple[Fact, Fact, Fact, tuple[s
 
 def _mentioned(mail: MailText) -> Iterator[_Candidate]:
     """Yield the commits that sentences name, with points for what is said of each."""
+    notes = 0
     for place, sentence in enumerate(mail.all):
         after = " ".join(mail.all[place + 1 : place + 2])
         for match in _NAMED.finditer(sentence):
@@ -306,7 +310,8 @@ def _mentioned(mail: MailText) -> Iterator[_Candidate]:
             window = sentence[max(0, match.start() - 160) : match.end() + 120]
             leads = mail.all[max(0, place - 1)].endswith(":")
             above = " ".join(mail.all[max(0, place - 1 - leads) : place])
-            if said := _said_of_note(mail, sentence):
+            notes += bool(_FOOTNOTE.match(sentence))
+            if notes <= _MOST_NOTES and (said := _said_of_note(mail, sentence)):
                 window = said
             elif len(sentence) - len(match[0]) < _ALONE or (leads and match.start() < _ALONE):
                 window = f"{above} {sentence} {'' if leads else after}"
@@ -330,7 +335,7 @@ def _said_of_note(mail: MailText, note: str) -> str:
             before = text[max(0, place.start() - 60) : place.start()].rpartition("]")[2]
             follows = _NOTE_BLAMES.match(text[place.end() :])
             said.append(f"{before}{follows[0] if follows else ''}")
-    return " ".join([*said, note]) if said else ""
+    return " ".join([*said[:_MOST_NOTES], note]) if said else ""
 
 
 # --- The machine ---

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+_LONGEST = 2000  # characters of what names a commit: a link, a title
 # A sha, perhaps in marks and with its title: "`3b1f0c9d2e44` (“mm: take the lock”)"
 _SHA = re.compile(
     r"[`'\"<\[(#*]{0,3}(?:commit\s+)?[`'\"<\[(#*]{0,3}([0-9a-f]{7,40})\b[\s:,.;`'\">\])*-]*(.*)", re.I | re.S
@@ -21,7 +22,7 @@ _NUMBER = re.compile(rf"\d{{7,11}}\s+(?!{_SUBSYSTEM.pattern})[^\W\d_]")
 _COMMIT_URL = re.compile(r"<?https?://\S*?(?:[?&;]id=|/#|/(?:c(?:ommit)?s?|linus|\+)/)([0-9a-f]{7,40})\b\S*>?", re.I)
 _URL = re.compile(r"https?://(?:[^\s<>()\]]|\([^\s<>()]*\))+")
 _BRACKETED_URL = re.compile(rf"[(<\[]?{_URL.pattern}[)>\]]?[.,;]?")
-_MESSAGE_ID = re.compile(r"<?([^\s<>/]+@[^\s<>/]+)>?")
+_MESSAGE_ID = re.compile(r"<?([^\s<>/@]+@[^\s<>/]+)>?")
 _TITLE_FIRST = re.compile(rf"""["“„«]({_SUBSYSTEM.pattern}[^"“”„«»]*)["“”»](?=[\s,.;])""")
 _IN_QUOTES = re.compile(r"""["“”„«»`]\s?([^"“”„«»`]{3,})\s?["“”„«»`][.,]?|['‘‚](.{3,})['’‘][.,]?""")
 
@@ -36,7 +37,7 @@ def named_fix(text: str) -> tuple[str, str]:
     >>> named_fix("“mm: take the lock”, now in mainline")
     ('', 'mm: take the lock')
     """
-    text = text.strip()
+    text = text.strip()[:_LONGEST]
     sha, after = named_sha(text)
     if sha:
         return sha, after
@@ -58,7 +59,7 @@ def named_sha(text: str) -> tuple[str, str]:
     >>> named_sha("mm: take the lock (3b1f0c9d2e44)"), named_sha("v6.12-3-g3b1f0c9d2e44")
     (('3b1f0c9d2e44', 'mm: take the lock'), ('3b1f0c9d2e44', ''))
     """
-    text = text.strip()
+    text = text.strip()[:_LONGEST]
     if _MESSAGE_ID.fullmatch(text):
         return "", ""
     if url := _COMMIT_URL.fullmatch(text):

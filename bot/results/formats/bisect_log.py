@@ -154,8 +154,13 @@ def _read_log(text: str, where: str) -> _Log:
     return _Log(good, bad, tuple(first), tuple(commit for _, commit in marks))
 
 
+_LONGEST_START = 4000  # characters of a line: shlex takes quadratic time
+
+
 def _terms(start: str) -> Iterator[tuple[str, str]]:
     """Yield the custom terms of `git bisect start --term-old=fast --term-new slow`: (new, slow), (old, fast)."""
+    if len(start) > _LONGEST_START:
+        return
     try:
         arguments = shlex.split(start)
     except ValueError:  # a quote that is not closed

@@ -307,7 +307,7 @@ NAME = 500  # characters of a name or an id
 TEXT = 2000  # characters of text that is only displayed
 RUNS = 1_000_000_000  # per side
 SHA = re.compile(r"[0-9a-f]{40}\Z")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _Name = tuple[str, str, int]  # label, text, character limit
 
 

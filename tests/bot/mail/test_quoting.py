@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -159,3 +160,10 @@ def test_any_text_loses_lines_and_changes_none(text: str) -> None:
     lines = quoting.clean(text).split("\n")
     assert len(kept) <= len(lines)
     assert all(line in ("", original) for line, original in zip(kept, lines, strict=False))
+
+
+def test_a_patch_of_many_signatures_takes_no_long_time() -> None:
+    lines = ["@@ -1 +1 @@", *["-- ", "2.45"] * 10_000]
+    start = time.process_time()
+    assert quoting.own_of(lines).startswith("@@")
+    assert time.process_time() - start < 3  # seconds; twelve, when each looked back at all lines above

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from email.message import EmailMessage
 from typing import Any
@@ -323,6 +324,9 @@ OFFERS: tuple[tuple[str, str, bool], ...] = (
     ("Very slow encryption on POWER9", "It is 60% slower than the bare link.", False),
     ("Slowdowns on machines with 3000 sockets", "On 6.12 it is slow under load.", False),
     ("Why is NFS slower than iSCSI?", "I see a higher latency.", False),
+    ("High load average since 6.12", "With 6.11 the load average was normal, now it is above 12.", True),
+    ("Sluggish system with 6.12", "It is slow when I copy files.", False),
+    ("raid1 has 3 times higher write latency since 6.12", "With 6.6 it was normal.", True),
     ("fio question", "How do I measure throughput?", False),
 )
 
@@ -401,6 +405,21 @@ def test_a_commit_below_the_sentence_that_blames_it_is_the_culprit() -> None:
     text = f"The bisection says that it came\nfrom the below commit:\n\ncommit - {sha} (mm: walk it)\nLink -\n"
     report = report_of("Performance regression in 6.12", text)
     assert (report.culprit.value, report.culprit_title.value) == (sha, "mm: walk it")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[1] {SHA[:12]} slow [1].\n\n" * 1500,  # footnotes that refer to each other
+        f"commit {SHA}\nAuthor: abc" + "\n" * 40_000,
+        f"commit {SHA}\nAuthor:" + "\n" * 40_000 + "x",
+        "A. " * 13_000,
+    ],
+)
+def test_what_looks_like_facts_all_along_takes_no_long_time(text: str) -> None:
+    start = time.process_time()
+    report_of("Performance regression in 6.12", text)
+    assert time.process_time() - start < 3  # seconds; some thirty, when it was quadratic
 
 
 def test_facts_are_stored_and_read_back() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Never
@@ -288,3 +289,9 @@ def test_a_log_is_read_as_people_paste_it(pasted: str) -> None:
 def test_the_ends_and_steps_of_a_log_are_counted() -> None:
     assert bisect_log.steps_of(LOG) == (BASE[:12], HEAD[:12], 2)
     assert bisect_log.steps_of("hello") == ("", "", 0)
+
+
+def test_a_start_of_a_megabyte_has_no_terms() -> None:
+    start = time.process_time()
+    assert list(bisect_log._terms("a" * 1_000_000)) == []
+    assert time.process_time() - start < 3  # seconds; fifteen, when shlex read it
