@@ -18,11 +18,11 @@ from bot.mail.message import ParsedMail
 from bot.mail.patches import answered_posting, is_answer
 from bot.mail.settings import BotSettings
 from bot.replies.effects import MERE_RESPONSE, effects_of, events_of, reported_event, settled, speaker_of
+from bot.replies.examples import nearest
 from bot.replies.intents import intents_of
 from bot.replies.person_report import OFFERED, is_commanded, read_report, subsystem_by_title_or_list
 from bot.replies.reading import Reading, SenderKind, understand
 from bot.replies.rules.notation import NOTHING, Effect, MailContext, Mode, Relation, name_of
-from bot.replies.training import nearest
 from bot.replies.which_report import KnownReport, KnownReports, person_keys
 from bot.robot_reports.fields import benchmark_in
 from bot.robot_reports.report import RobotReport, clean_title, find_report, is_proven

@@ -15,13 +15,13 @@ from functools import cache
 from typing import Any
 
 from benchmarks.accuracy.replies import LKP, SHARED
+from benchmarks.accuracy.training import REAL, Labelled
 from bot.archives.files import read_mbox
 from bot.explain import track
 from bot.mail.settings import BotSettings
 from bot.replies.effects import effects_by_rules, facts_of
 from bot.replies.reading import Reading, understand
 from bot.replies.rules.notation import MailContext, Relation
-from bot.replies.training import REAL, Labelled
 from bot.replies.which_report import KnownReport, KnownReports
 from bot.robot_reports.report import find_report
 

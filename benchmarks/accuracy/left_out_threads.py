@@ -17,10 +17,10 @@ from random import Random
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.accuracy import labelled
+from benchmarks.accuracy import labelled, training
 from benchmarks.accuracy.labelled import LabelledReply
 from benchmarks.accuracy.shares import KEPT, bounds, share
-from bot.replies import training
+from bot.replies import examples
 from bot.replies.classifier import Model, load
 from bot.replies.effects import MERE_RESPONSE, closes, content_effects, settled
 from bot.replies.rules.notation import Effect, Mode, name_of
@@ -141,7 +141,7 @@ def print_mere_responses(mere: Sequence[Judged], where: str, *, unseen: bool) ->
 
 def print_by_effect(found: Sequence[Judged]) -> None:
     print(f"\n{'effect':18}{'labelled':>9}{'offered':>9}{'acted':>7}{'right':>7}")
-    for name in training.EFFECTS:
+    for name in examples.EFFECTS:
         of = [each for each in found if each.reply.label["status_effect"] == name]
         acted = [each for each in found if name in each.acting]
         offered = sum(bool(each.offered & each.reply.acceptable) for each in of)
@@ -190,7 +190,7 @@ def main() -> None:
         print_states(found, unseen=True)
         return
     folds = next((int(each) for each in sys.argv[1:] if each.isdigit()), 10)
-    written = training.labelled(training.load())
+    written = training.labelled(examples.load())
     found = left_out(folds, written)
     by_set(found, print_figures)
     print_figures("all sets", found)

@@ -16,10 +16,10 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tracker.settings")
 django.setup()
-from benchmarks.accuracy import invented, left_out_threads
+from benchmarks.accuracy import invented, left_out_threads, training
 from benchmarks.accuracy.replies import SHARED, figures, intent_counts, rule_counts, threads
 from bot.documentation import MEASURED, measured, page
-from bot.replies import training
+from bot.replies import examples
 
 
 def accuracy() -> dict[str, Any]:
@@ -34,7 +34,7 @@ def accuracy() -> dict[str, Any]:
 
 def left_out_summary(folds: int = 10) -> dict[str, str]:
     """Return how replies are read by a classifier that has not learned from their threads."""
-    judged = left_out_threads.left_out(folds, training.labelled(training.load()))
+    judged = left_out_threads.left_out(folds, training.labelled(examples.load()))
     acts = [(each, name) for each in judged for name in each.acting]
     right = sum(each.is_right(name) for each, name in acts)
     offered = sum(any(map(each.is_right, each.offered)) for each in judged)

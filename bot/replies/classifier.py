@@ -6,7 +6,7 @@ the first reply is read. `decide` combines what the rules found with what the mo
 effect and two suggestions. The classifier alone closes nothing (DESIGN rule 4).
 
 The thresholds were chosen by cross-validation over the labelled threads (`make accuracy`; figures in
-docs/reading.md). How the model is trained is in training.py.
+docs/reading.md). How the model is trained is in benchmarks/accuracy/training.py.
 """
 
 from __future__ import annotations
@@ -218,21 +218,6 @@ def load(file: Path = FILE) -> Model:
         intercepts = stored["intercepts"].astype(np.float32)
     rows = {name: number for number, name in enumerate(names)}
     return Model(tuple(head["effects"]), rows, weights, intercepts, head["trained_on"])
-
-
-def save(model: Model, file: Path = FILE) -> None:
-    """Write a model; the same model makes the same bytes but for the dates in the archive."""
-    import numpy as np
-
-    head = json.dumps({"effects": model.effects, "trained_on": model.trained_on})
-    names = "\n".join(sorted(model.rows, key=model.rows.__getitem__))
-    np.savez_compressed(
-        file,
-        head=np.frombuffer(head.encode(), np.uint8),
-        names=np.frombuffer(names.encode(), np.uint8),
-        weights=np.clip(np.round(model.weights * SCALE), -32768, 32767).astype(np.int16),
-        intercepts=model.intercepts.astype(np.float32),
-    )
 
 
 # --- When it acts ---

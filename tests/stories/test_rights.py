@@ -22,12 +22,12 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
+from benchmarks.accuracy.training import IDENTITY
 from bot.mail.authentication import AuthVerdict, Trust
 from bot.replies.commands import Word
 from bot.replies.effects import effects_of
 from bot.replies.reading import understand
 from bot.replies.rules.notation import MailContext, Mode, Relation
-from bot.replies.training import IDENTITY
 from bot.web.server import STALE
 from tests.conftest import ROOT
 from tests.support.rows import line

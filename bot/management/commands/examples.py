@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from bot.management import data_error, no_input
-from bot.replies.training import EFFECTS, FOLDER, load
+from bot.replies.examples import EFFECTS, FOLDER, load
 
 
 class Command(BaseCommand):

@@ -12,7 +12,8 @@ from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.replies import training
+from benchmarks.accuracy import training
+from bot.replies import examples
 from bot.replies.classifier import (
     AGREES,
     FILE,
@@ -25,9 +26,9 @@ from bot.replies.classifier import (
     readable,
     says_something,
 )
+from bot.replies.examples import nearest
 from bot.replies.rules.notation import Effect, Mode, event_kind_of, name_of
 from bot.replies.sentences import Sentence
-from bot.replies.training import nearest
 from tracker.domain.events import EventKind, Role
 
 
@@ -81,7 +82,7 @@ def test_the_evidence_is_no_greeting() -> None:
 
 def opinion(**probabilities: float) -> Opinion:
     likely = dict(sorted(probabilities.items(), key=lambda each: -each[1]))
-    rest = {each: 0.001 for each in training.EFFECTS if each not in likely}
+    rest = {each: 0.001 for each in examples.EFFECTS if each not in likely}
     return Opinion(likely | rest, dict.fromkeys(likely, "It is so."), {})
 
 
@@ -148,7 +149,7 @@ def test_a_request_for_a_test_stays_beside_the_fix() -> None:
 def test_junk_has_an_opinion(texts: list[str], role: Role | None, below: str) -> None:
     first, again = (load().opinion(facts(*texts, role=role, below=below)) for _ in range(2))
     assert first == again
-    assert first.probabilities.keys() == set(training.EFFECTS)
+    assert first.probabilities.keys() == set(examples.EFFECTS)
     assert all(0 <= each <= 1 for each in first.probabilities.values())
 
 
@@ -162,7 +163,7 @@ def test_a_megabyte_of_one_word(word: str) -> None:
 
 def test_the_model_is_small() -> None:
     assert FILE.stat().st_size < 5_000_000
-    assert set(load().effects) == set(training.EFFECTS)
+    assert set(load().effects) == set(examples.EFFECTS)
 
 
 @pytest.mark.long
@@ -176,7 +177,7 @@ def test_the_model_was_learned_from_these_examples(shared: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.long
 def test_learning_again_gives_the_same() -> None:
-    replies = training.labelled(list(training.load())[::20])
+    replies = training.labelled(list(examples.load())[::20])
     one, other = training.train(replies), training.train(replies)
     assert one.trained_on == other.trained_on
     assert (one.weights == other.weights).all()
@@ -188,7 +189,7 @@ def test_the_examples_are_well_formed(capsys: pytest.CaptureFixture[str]) -> Non
     call_command("examples", "check")
     counts = dict(line.rsplit(None, 1) for line in capsys.readouterr().out.splitlines())
     assert int(counts["total"]) > 2000
-    assert min(int(counts[effect]) for effect in training.EFFECTS) > 10
+    assert min(int(counts[effect]) for effect in examples.EFFECTS) > 10
 
 
 @pytest.mark.parametrize(
@@ -203,7 +204,7 @@ def test_the_examples_are_well_formed(capsys: pytest.CaptureFixture[str]) -> Non
     ],
 )
 def test_a_malformed_example_is_named(tmp_path: Path, changed: dict[str, object], says: str) -> None:
-    line = next((training.FOLDER / "lab.jsonl").open(encoding="utf-8"))
+    line = next((examples.FOLDER / "lab.jsonl").open(encoding="utf-8"))
     other = {"text": "Other.", "evidence": "Other."}
     (tmp_path / "a.jsonl").write_text(line + json.dumps(json.loads(line) | other | changed) + "\n")
     with pytest.raises(CommandError, match=f"a.jsonl:2: {says}"):
@@ -223,7 +224,7 @@ def test_why_is_said_in_words() -> None:
 
 
 def test_the_nearest_examples_are_found() -> None:
-    example = next(each for each in training.load() if len(each.evidence.split()) > 8)
+    example = next(each for each in examples.load() if len(each.evidence.split()) > 8)
     found = nearest(example.evidence)
     assert (found[0].example.evidence, len(found)) == (example.evidence, 3)
     assert found[0].nearness == pytest.approx(1)
