@@ -114,7 +114,7 @@ def requested_patch(message_id: str, candidate: str = "", argument: str = "", cu
         patch = NONE
     else:
         named = _named_in(argument, culprit) if argument else ()
-        patch = next((meant for meant in (*named, *_candidates(asking, culprit)) if meant != NONE), NONE)
+        patch = next((meant for meant in (*named, *_possible_patches(asking, culprit)) if meant != NONE), NONE)
     if patch == NONE and candidate and candidate != message_id:
         return stored_patch(candidate, RequestedPatch(message_id=candidate))
     return patch
@@ -241,7 +241,7 @@ def _members(mail: ParsedMail, place: tuple[int, int, int]) -> dict[int, Message
 _BASE = re.compile(r"^base-commit: ([0-9a-f]{40})\s*$", re.M)
 
 
-def _candidates(mail: ParsedMail, culprit: str) -> Iterator[RequestedPatch]:
+def _possible_patches(mail: ParsedMail, culprit: str) -> Iterator[RequestedPatch]:
     """Yield what a mail may mean by "this patch", the likeliest first."""
     if own := series_of(mail):
         yield own
@@ -370,7 +370,7 @@ def _patch_for(report: Report, pending: PendingRequest, events: Sequence[EventDa
         return NONE
     argument = pending.event.remark if pending.request is Request.TEST else ""
     return requested_patch(
-        pending.event.message_id, _candidate(events, pending.event), argument, culprit=report.culprit.sha
+        pending.event.message_id, _candidate_fix_mail(events, pending.event), argument, culprit=report.culprit.sha
     )
 
 
@@ -460,7 +460,7 @@ def _is_surely_asked(row: Message, patch: RequestedPatch, settings: BotSettings)
     return not patch.branch or named == {patch.branch}
 
 
-def _candidate(events: Sequence[EventData], request: EventData) -> str:
+def _candidate_fix_mail(events: Sequence[EventData], request: EventData) -> str:
     """Return the mail with the newest candidate fix at the time of a request, or ""."""
     posted = [
         event
@@ -489,7 +489,7 @@ class JobResult:
         return next((measurement for measurement in self.measurements if measurement.name == name), None)
 
 
-def parse(payload: Any) -> JobResult:
+def parse_job_result(payload: Any) -> JobResult:
     """Return a result. Raises RejectedInput with the pointer of each fault."""
     _SCHEMA.check(payload, "result")
     base = payload.get("base", {})
@@ -502,9 +502,9 @@ def parse(payload: Any) -> JobResult:
     )
 
 
-def stored(payload: str) -> JobResult:
+def stored_job_result(payload: str) -> JobResult:
     """Return the result that a job keeps."""
-    return parse(json.loads(payload))
+    return parse_job_result(json.loads(payload))
 
 
 # --- Recording ---

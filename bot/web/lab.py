@@ -20,12 +20,11 @@ from typing import Any
 
 import orjson
 from django.conf import settings
-from django.contrib import messages
 from django.core.exceptions import SuspiciousOperation, TooManyFilesSent
 from django.core.files import File as Upload
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
@@ -46,9 +45,8 @@ from tracker.api.requests import authenticate, json_object
 from tracker.api.shapes import job_json
 from tracker.domain.events import InvalidInput
 from tracker.domain.lab_jobs import UNFINISHED, JobState
-from tracker.domain.text import counted
 from tracker.models import ApiKey, LabJob, Message
-from tracker.pages.http import ApiError, permission_required
+from tracker.pages.http import ApiError
 from tracker.pages.results import place_of
 from tracker.services import catalog, lab_jobs
 from tracker.services.accounts import ANY_PRODUCER, SEND, Scope
@@ -144,18 +142,6 @@ def _outcome(answer: IntakeAnswer) -> dict[str, Any]:
     }
 
 
-# --- What was rejected ---
-
-
-@require_POST
-@permission_required(SEND, "only operators dismiss rejected files")
-def dismiss_rejected(request: HttpRequest) -> HttpResponse:
-    """Move the rejected files out of sight, which ends the problem on `/operating/`."""
-    number = recognise.dismiss_rejected(settings.PERFWORK_DROP)
-    messages.info(request, f"{counted(number, 'file')} moved to dismissed/ in the drop directory.")
-    return redirect("operating")
-
-
 # --- Files of a benchmark ---
 
 
@@ -215,7 +201,7 @@ def take_tool_output(request: HttpRequest) -> JsonResponse:
     key = authenticate(request, Scope.EVIDENCE)
     body = request.read(4 * catalog.MOST_CHARACTERS + 1)
     if len(body) > 4 * catalog.MOST_CHARACTERS:  # at most four bytes per character
-        raise ApiError(413, f"expected at most {catalog.MOST_CHARACTERS:,} letters")
+        raise ApiError(413, f"expected at most {catalog.MOST_CHARACTERS:,} characters")
     params = {name: request.GET.get(name, "") for name in ("report", "side", "kernel", "machine")}
     name = request.GET.get("name", "")
     try:
@@ -231,7 +217,7 @@ def take_tool_output(request: HttpRequest) -> JsonResponse:
 # --- Jobs ---
 
 MAX_JOB_BYTES = 2 * 1024 * 1024
-LEAST, USUAL, MOST = 60, 3600, 7 * 86400  # seconds of a lease
+MIN_LEASE, DEFAULT_LEASE, MAX_LEASE = 60, 3600, 7 * 86400  # seconds
 MOST_MACHINES = 200
 
 
@@ -294,7 +280,7 @@ def take_result(request: HttpRequest, pk: int) -> HttpResponse:
     if job.state == JobState.DONE and job.payload == payload:
         return JsonResponse({"id": pk, "status": "duplicate"})
     try:
-        if not record_result(job, lab.parse(body), payload, timezone.now()):
+        if not record_result(job, lab.parse_job_result(body), payload, timezone.now()):
             raise ApiError(409, _lost(pk))
     except RejectedInput as error:
         faults = [{"pointer": pointer, "why": why} for pointer, why in error.faults]
@@ -309,9 +295,9 @@ def _body(request: HttpRequest) -> dict[str, Any]:
 
 
 def _lease(body: dict[str, Any]) -> timedelta:
-    seconds = body.get("seconds", USUAL)
-    if isinstance(seconds, bool) or not isinstance(seconds, int) or not LEAST <= seconds <= MOST:
-        raise ApiError(400, f"seconds: expected a whole number from {LEAST} to {MOST}")
+    seconds = body.get("seconds", DEFAULT_LEASE)
+    if isinstance(seconds, bool) or not isinstance(seconds, int) or not MIN_LEASE <= seconds <= MAX_LEASE:
+        raise ApiError(400, f"seconds: expected a whole number from {MIN_LEASE} to {MAX_LEASE}")
     return timedelta(seconds=seconds)
 
 

@@ -1,5 +1,5 @@
 """Pages for operators: the policy (`/operating/policy/`), the settings (`/operating/settings/`), which are only shown,
-and the text of a mail that waits (`/outbox/<id>/edit/`).
+the text of a mail that waits (`/outbox/<id>/edit/`), and rejected files.
 
 The policy says what is mailed, approved and held. It is TOML, in revisions (`TextRevision`). A form shows what it says,
 and writes it; both are checked by the one reader (bot/compose/policy.py), and a preview says which mails of the last
@@ -19,7 +19,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from bot.checks import check_settings
 from bot.compose.lint import MAX_BYTES, edit_faults
@@ -27,6 +27,8 @@ from bot.compose.mail import edited
 from bot.compose.policy import MOST_RULES, Action, Policy, PolicyRule, policy_of, read_policy, to_toml
 from bot.config import POLICY, bot_identity, compose_config, policy_file
 from bot.notifications.report import MOST_REDECIDED, Redecided, decided_otherwise
+from bot.results import recognise
+from tracker.domain.text import counted
 from tracker.models import OutgoingMail, TextRevision
 from tracker.pages import prose
 from tracker.pages.http import cleaned, permission_required, username
@@ -372,3 +374,15 @@ def _faults(mail: OutgoingMail, text: str, version: str) -> tuple[str, ...]:
     tag = settings.tag_in(mail.sender)
     conventions = compose_config().conventions
     return edit_faults(bytes(mail.raw), mail.body, text, tag, settings, conventions, timezone.now())
+
+
+# --- Rejected files ---
+
+
+@require_POST
+@permission_required(SEND, "only operators dismiss rejected files")
+def dismiss_rejected(request: HttpRequest) -> HttpResponse:
+    """Move the rejected files out of sight, which ends the problem on `/operating/`."""
+    number = recognise.dismiss_rejected(settings.PERFWORK_DROP)
+    messages.info(request, f"{counted(number, 'file')} moved to dismissed/ in the drop directory.")
+    return redirect("operating")

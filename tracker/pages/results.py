@@ -160,10 +160,11 @@ def curves_of(tests: Collection[Test]) -> dict[Test, Curve]:
 
 def neighbours(kernel: Kernel) -> list[Kernel]:
     """Return likely kernels to compare with: its other variants, else the neighbouring versions."""
-    others = [other for other in kernels() if other.name == kernel.name and other != kernel]
+    offered = kernels()
+    others = [other for other in offered if other.name == kernel.name and other != kernel]
     if others:
         return others
-    ordered = [other for other in kernels() if not other.variant or other == kernel]
+    ordered = [other for other in offered if not other.variant or other == kernel]
     if kernel not in ordered:
         return []  # one of the oldest: only the newest are offered
     at = ordered.index(kernel)
@@ -192,7 +193,7 @@ def kernel(request: HttpRequest, handle: str) -> HttpResponse:
 
 
 def place_of(report: str = "", side: str = "", kernel: str = "", machine: str = "") -> dict[str, Any]:
-    """Return a report with its side, or a kernel, and the machine, as `tool_output.attach` takes them. Raises
+    """Return a report with its side, or a kernel, and the machine, as `catalog.attach` takes them. Raises
     InvalidInput if that is not exactly one, Http404 if it does not exist.
     """
     if bool(report) == bool(kernel):

@@ -25,7 +25,7 @@ import orjson
 
 from bot.results.values import KernelResult, Measured, MeasurementData, RejectedInput, Result, TestRun
 from tracker.domain.metrics import direction_of, is_key
-from tracker.domain.statistics import SampleSummary, change_pct, summarise
+from tracker.domain.statistics import SampleSummary, change_pct, overlap, summarise
 
 # --- Files ---
 
@@ -277,7 +277,7 @@ def with_roles(measured: Sequence[MeasurementData], suite: str) -> tuple[Measure
 def _moved(measurement: MeasurementData) -> bool:
     old = measurement.old_samples or (measurement.old.mean,)
     new = measurement.new_samples or (measurement.new.mean,)
-    return max(min(old), min(new)) > min(max(old), max(new))
+    return not overlap(old, new)
 
 
 def _distance(measurement: MeasurementData) -> float:
