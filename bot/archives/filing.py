@@ -270,8 +270,9 @@ class MailFiler:
         """Whether the writer's command may make a mail a report: by the policy, and MOST_A_DAY times a day."""
         source, mail = keep(), reading.mail
         # Whatever way the body is read, the command must stand in it
-        same_words = reading.certain is not None and all(
-            bool(OPENING & {command.word for command in one.commands.good}) for one in reading.certain
+        readings = reading.certain_with_any_blanks
+        same_words = readings is not None and all(
+            bool(OPENING & {command.word for command in one.commands.good}) for one in readings
         )
         public, recent = self._is_public(reading, source), _is_recent(reading, source)
         standing = gate.Standing(reading.trust, public=public, recent=recent, same_words=same_words)

@@ -36,7 +36,7 @@ class OverLimit(ValueError):  # noqa: N818
     """A mail is past a limit; it says which."""
 
 
-_BOUNDARY_NAME = re.compile(rb"boundary[ \t]*=[ \t]*")
+_BOUNDARY_NAME = re.compile(rb"boundary(?:\*\d{0,9}\*?)?[ \t]*=[ \t]*")  # or a part of it (RFC 2231)
 _BOUNDARY = re.compile(rb"\"([^\"\r\n]{1,200})\"|([^\s;\"]{1,200})")
 _WITHIN = re.compile(rb"\ncontent-type[ \t]*:[ \t]*message/")
 _TAG = re.compile(r"<[A-Za-z!/?][^>]*")
@@ -59,7 +59,8 @@ def exceeded(raw: bytes) -> str:
     boundaries = {match[1] or match[2] for match in declared if match}
     if (depth := len(boundaries) + len(_WITHIN.findall(lowered))) > MAX_NESTING:
         return f"{depth:,} multiparts and messages; at most {MAX_NESTING}"
-    if boundaries and (lines := raw.count(b"\n")) > MAX_LINES_OF_PARTS:
+    lines = raw.count(b"\n") + raw.count(b"\r") - raw.count(b"\r\n")  # as the email package counts them
+    if boundaries and lines > MAX_LINES_OF_PARTS:
         return f"{lines:,} lines in parts; at most {MAX_LINES_OF_PARTS:,}"
     parts = sum(raw.count(b"\n--" + boundary) - 1 for boundary in boundaries)
     parts = max(parts, lowered.count(b"\ncontent-type:"))

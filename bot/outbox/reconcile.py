@@ -102,7 +102,7 @@ def evaluate(mail: OutgoingMail, reading: Reading, settings: BotSettings, now: d
         mail_transitions.add_note(mail, BY, now, "an archived mail has the same Message-ID, but it is not a copy")
         return False
     proven = gate.permitted(gate.Caused.SENT, gate.Standing(reading.trust), settings.trust_policy)
-    if mail.state in MAY_HAVE_LEFT or proven:
+    if mail.state in MAY_HAVE_LEFT or (proven and settings.is_own(reading.mail.author.email)):
         mail_transitions.mark_sent(mail.message_id, reading.mail.date or now, now, BY, "a copy was found")
     elif mail.state in WAITING and not mail.settled:
         reason = "an archive has an unauthenticated copy, though this mail was not sent from here: check before sending"
@@ -126,7 +126,7 @@ def process_wish(reading: Reading, settings: BotSettings, now: datetime, *, rece
     unproven opt-out is confirmed by a link that is mailed to the address, if it is fresh. `recent`: see gate.py.
     """
     author, at = reading.mail.author.email.lower(), min(reading.mail.date or now, now)
-    wish, certain = wish_of(reading, settings), reading.certain
+    wish, certain = wish_of(reading, settings), reading.certain_with_any_blanks
     # Nobody may have made this wish of a signed mail by changing how its body is read.
     same = certain is not None and all(wish_of(one, settings) is wish for one in certain)
     standing = gate.Standing(reading.trust, for_us=reading.signed_for_us, recent=recent, same_words=same)

@@ -63,6 +63,7 @@ def effects_of(
     variants = (reading, *(reading.others or ()))
     as_written, *others = [_all_effects(variant, context) for variant in variants]
     undoubted = [_all_effects(variant.undoubted, context) for variant in variants if variant.undoubted]
+    respaced = [_all_effects(variant.undoubted or variant, context) for variant in reading.respaced]
     standing = gate.Standing(reading.trust, context.role, context.by_address, context.about, recent=recent)
     effects: list[Effect] = []
     for effect in as_written[:MOST_EFFECTS]:
@@ -73,8 +74,8 @@ def effects_of(
         else:
             caused = gate.Caused.MOVE
         same_words = reading.others is not None and _is_in_each(effect, others)
-        # Below what may be an older mail, nobody knows whose words these are.
-        same_words = same_words and (caused is gate.Caused.MOVE or _is_in_each(effect, undoubted))
+        # Below what may be an older mail, nobody knows whose words these are; nor, with other blanks, what is a quote.
+        same_words = same_words and (caused is gate.Caused.MOVE or _is_in_each(effect, (*undoubted, *respaced)))
         acts = gate.permitted(caused, replace(standing, same_words=same_words), policy)
         effects.append(effect if acts else replace(effect, mode=Mode.SUGGEST))
     if context.reporters:

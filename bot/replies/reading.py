@@ -20,7 +20,7 @@ from itertools import takewhile
 
 from bot.mail import quoting
 from bot.mail.addresses import parse_addresses
-from bot.mail.authentication import UNKNOWN_CHARSET, UNPROVEN, Trust, authenticate, other_readings
+from bot.mail.authentication import UNKNOWN_CHARSET, UNPROVEN, Trust, authenticate, other_readings, respaced
 from bot.mail.bounces import Bounce, read_bounce
 from bot.mail.limits import MAX_REPORTS, OVER, OverLimit
 from bot.mail.message import AUTO_REPLY_MARKS, ParsedMail, parse
@@ -287,6 +287,8 @@ class Reading:
     reverted: Reverted = field(default_factory=Reverted)  # the commits that its patches revert
     # What the mail says if its body is read otherwise, where no signature covers how to read it; None: anything.
     others: tuple[Reading, ...] | None = ()
+    # What it says with other blanks at the ends of lines, which a relaxed signature doesn't cover.
+    respaced: tuple[Reading, ...] = ()
     # What it says above the first line at which an older mail may begin; None if there is no such line.
     undoubted: Reading | None = None
     reporters: frozenset[str] = frozenset()  # in the thread of a person's report: who that is (`in_thread_of`)
@@ -298,6 +300,12 @@ class Reading:
         a command. None if nobody can tell.
         """
         return None if self.others is None else tuple(one.undoubted or one for one in (self, *self.others))
+
+    @property
+    def certain_with_any_blanks(self) -> tuple[Reading, ...] | None:
+        """As `certain`, with the readings of other blanks, by which a line is code, a quote or a command."""
+        respaced = tuple(one.undoubted or one for one in self.respaced)
+        return None if self.certain is None else (*self.certain, *respaced)
 
     @property
     def closes(self) -> tuple[MailLink, ...]:
@@ -346,6 +354,9 @@ def understand(raw: bytes, settings: BotSettings) -> Reading:
     if reading.trust.proven and not reading.trust.covers_body and (others := other_readings(raw, mail)) != ():
         readings = None if others is None else tuple(_with_undoubted(read(one, settings), settings) for one in others)
         reading = replace(reading, others=readings)
+    if reading.trust.proven and reading.kind in (SenderKind.PERSON, SenderKind.BOT_OPERATOR):
+        readings = tuple(_with_undoubted(read(one, settings), settings) for one in respaced(raw, mail))
+        reading = replace(reading, respaced=readings)
     return replace(reading, bounce=read_bounce(raw)) if reading.kind is SenderKind.BOUNCE else reading
 
 

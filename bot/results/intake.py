@@ -248,7 +248,7 @@ def read_files(paths: Sequence[Path]) -> list[File]:
             for part in parts:
                 if part.name.startswith(".") and part != path:
                     continue
-                text = read_text(part, part.resolve().parent, room)
+                text = read_text(part, path if path.is_dir() else path.resolve().parent, room)
                 room = max(room - len(text), 1)
                 files.append(File(str(part), text))
             if not parts:

@@ -392,7 +392,7 @@ def test_odd_requests_are_refused_in_a_line(world: World, operator: Client) -> N
 def test_what_is_about_to_be_composed_again_is_not_approved(world: World, operator: Client) -> None:
     (mail,) = compose(world)
     OutgoingMail.objects.update(stale=True)
-    assert "were or will be recomposed" in ask(operator, "approve", mail)
+    assert "have been or will be composed again" in ask(operator, "approve", mail)
     assert "0 mails approved; 1 not changed" in act(operator, "approve", mail)
 
 

@@ -837,3 +837,50 @@ def test_a_damaged_copy_that_comes_first_takes_nothing_from_hers(replayed_mail_w
     assert state(report) == "invalid"
     assert Message.objects.get(author_email=DANA.email).trust == "pass"
     assert not Event.objects.filter(kind="noted").exists()
+
+
+# --- Blanks that a relaxed signature doesn't cover ---
+
+RELAXED = (b"relaxed", b"relaxed")
+EXAMPLE = "If it were noise I would write\n\n{}\n\nbut please wait until I have looked at it.\n"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("text", "written", "as_sent_on", "kind"),
+    [
+        (EXAMPLE.format(" ```\n#lkp invalid\n ```"), b"\n ```", b"\n     ```", "invalid"),
+        (EXAMPLE.format("     #lkp invalid"), b"\n     #lkp", b"\n #lkp", "invalid"),  # in format=flowed
+        ("Lee told me:\n\n\tI've dropped this patch.\n\nI have not checked it yet.\n", b"\n\t", b"\n ", "dropped"),
+    ],
+)
+def test_other_blanks_than_she_wrote_close_nothing(
+    forged_mail_world: World, text: str, written: bytes, as_sent_on: bytes, kind: str
+) -> None:
+    world = forged_mail_world
+    report = world.report()
+    raw = world.mail(DANA, text, to=message_id(report))
+    raw = raw.replace(b'charset="utf-8"', b'charset="utf-8"; format=flowed') if b"     #lkp" in raw else raw
+    raw = signed(raw, canonicalize=RELAXED)
+    assert written in raw
+    read(world, raw.replace(written, as_sent_on), "sent-on")
+    assert Message.objects.get(author_email=DANA.email).trust == "pass"
+    assert state(report) not in ("invalid", "dropped")
+    assert [suggestion.kind for suggestion in Suggestion.objects.all()] == [kind]
+
+
+@pytest.mark.django_db
+def test_a_command_of_hers_acts_whatever_blanks_are_around(forged_mail_world: World) -> None:
+    world = forged_mail_world
+    report = world.report()
+    text = "A table of mine:\n\n    1 2\n\t3 4\n\n#lkp invalid\n\nThanks,\n-- \nDana\n"
+    read(world, signed(world.mail(DANA, text, to=message_id(report)), canonicalize=RELAXED), "hers")
+    assert state(report) == "invalid"
+
+
+@pytest.mark.django_db
+def test_her_copy_of_our_mail_does_not_make_it_sent_though_she_is_proven(forged_mail_world: World) -> None:
+    mail = composed(forged_mail_world)
+    copy = re.sub(rb"(?m)^From: .*$", f"From: {DANA.email}".encode(), bytes(mail.raw).replace(b"\r\n", b"\n"), count=1)
+    read(forged_mail_world, signed(copy), "copy")
+    assert reloaded(mail).state == S.HELD

@@ -12,6 +12,7 @@ import csv
 import io
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -250,8 +251,8 @@ class _Pairs(dict[str, Any]):
 
     def __init__(self, pairs: Sequence[tuple[str, Any]]) -> None:
         super().__init__(pairs)
-        names = [name for name, _ in pairs] if len(pairs) != len(self) else []
-        self.twice = [name for name in self if names.count(name) > 1] if len(names) < 10_000 else names[:1]
+        counts = Counter(name for name, _ in pairs) if len(pairs) != len(self) else Counter()
+        self.twice = [name for name, count in counts.items() if count > 1]
 
 
 def _walk(value: Any, place: str) -> Iterator[tuple[str, Any]]:

@@ -62,11 +62,16 @@ def line(length: int) -> bytes:
         (parts(99), parts(101), "102 parts; at most 100"),
         (bare_parts(99), bare_parts(102), "parts; at most 100"),
         (lines(300_000), lines(300_001), "300,001 lines in parts; at most 300,000"),
+        (
+            lines(299_000).replace(b"y=b", b'y*0="b"').replace(b"\n" * 9, b"\r" * 9),
+            lines(300_002).replace(b"y=b", b'y*0="b"').replace(b"\n" * 9, b"\r" * 9),
+            "300,001 lines in parts; at most 300,000",
+        ),
         (headers(1000), headers(1001), "1,001 headers; at most 1,000"),
         (line(2_000_000), line(2_000_001), "a line of 2,000,001 bytes; at most 2,000,000"),
         (HEAD + b"X: " + b"x" * 900_000 + b"\n\n", HEAD + b"X: " + b"x" * 1_000_000 + b"\n\n", "a header of 1,000,1"),
     ],
-    ids=["nested", "within", "parts", "parts without a type", "lines", "headers", "line", "header"],
+    ids=["nested", "within", "parts", "parts without a type", "lines", "lines of CR", "headers", "line", "header"],
 )
 def test_a_limit_is_kept_and_passed(kept: bytes, past: bytes, reason: str) -> None:
     assert exceeded(kept) == ""

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import os
 import random
+import time
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import transaction
 
 from bot.notifications.report import compose_due
-from bot.results.intake import take_dropped
+from bot.results.formats.benchmark import _Pairs
+from bot.results.intake import read_files, take_dropped
+from bot.results.values import RejectedInput
 from tests.support.outbox import act
 from tests.support.world import World
 from tracker.models import BisectResult, Commit, Event, Finding, Metric, OutgoingMail, Report, Suggestion
@@ -458,3 +462,20 @@ def test_large_inputs_take_time_by_their_size(world: World) -> None:
     }
     assert len(lkp.parse(roots, "in").runs[0].measurements) == 8000
     assert time.process_time() - start < 10  # seconds; minutes, when they were quadratic
+
+
+def test_a_link_out_of_a_directory_of_benchmark_files_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("Time: 1.5\n")
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    (runs / "x.txt").symlink_to(tmp_path / "secret")
+    with pytest.raises(RejectedInput, match="a symbolic link that leads out of"):
+        read_files([runs])
+
+
+def test_a_key_that_stands_twice_is_found_in_one_pass() -> None:
+    pairs = [*((f"k{number}", 1) for number in range(9_998)), ("k7", 2)]
+    start = time.process_time()
+    for _ in range(20):
+        assert _Pairs(pairs).twice == ["k7"]
+    assert time.process_time() - start < 3  # seconds; thirty, when each key was counted by itself
