@@ -308,8 +308,10 @@ def _mentioned(mail: MailText) -> Iterator[_Candidate]:
             if not title and (before := _TITLE_QUOTED.search(sentence[: match.start()])):
                 title = before[1]
             window = sentence[max(0, match.start() - 160) : match.end() + 120]
-            leads = mail.all[max(0, place - 1)].endswith(":")
-            above = " ".join(mail.all[max(0, place - 1 - leads) : place])
+            above = mail.all[max(0, place - 1)]
+            leads = above.endswith(":")
+            if leads and len(above) < _ALONE:  # the end of a sentence, as of "… came / from the below commit:"
+                above = " ".join(mail.all[max(0, place - 2) : place])
             notes += bool(_FOOTNOTE.match(sentence))
             if notes <= _MOST_NOTES and (said := _said_of_note(mail, sentence)):
                 window = said
