@@ -78,9 +78,14 @@ def read_figures(mail: MailText, introduced: str) -> Figures:
 
 def _contradicts(mail: MailText, fact: Fact, run: Fact) -> bool:
     """Whether the subject names another version than what lines or columns begin with, which may be of anything."""
-    named, other = fact.value.lstrip("v"), run.value.lstrip("v")
-    of_subject = fact.sentence == mail.subject.translate(_QUOTES) and not named.startswith("before")
-    return bool(named) and of_subject and not other.startswith(named)
+    of_subject = fact.sentence == mail.subject.translate(_QUOTES) and not fact.value.startswith("before")
+    return bool(fact) and of_subject and not _is_of(run.value, fact.value)
+
+
+def _is_of(version: str, named: str) -> bool:
+    """Whether a version is the named one, one of its stable updates or -rcs, or the release that an -rc leads to."""
+    version, named = version.lower().lstrip("v"), named.lower().lstrip("v")
+    return version == named or version.startswith((f"{named}.", f"{named}-")) or named.startswith(f"{version}-rc")
 
 
 # Control characters, and what reorders text; digits of other scripts count as letters.
@@ -200,7 +205,7 @@ def _versions(mail: MailText, introduced: str) -> tuple[Fact, Fact]:
             good, bad = _in_order(named["one"], named["other"]) if "one" in named else (named["good"], named["bad"])
             if good.lower() == bad.lower():
                 continue
-            if since and not bad.lstrip("v").startswith(since["bad"].lstrip("v")):
+            if since and not _is_of(bad, since["bad"]):
                 continue  # of another program
             if "good" in named and _WENT_BACK.search(text[: pair.start()]):
                 good, bad = bad, good
@@ -403,7 +408,7 @@ _INSTEAD = re.compile(
     re.I,
 )
 _SAME_UNIT = re.compile(
-    rf"(?:from|of) {_ABOUT}(?P<old>{_NUMBER}) ?(?P<unit>[a-z][a-z/]{{1,11}}) (?:down )?to {_ABOUT}(?P<new>{_NUMBER})"
+    rf"from {_ABOUT}(?P<old>{_NUMBER}) ?(?P<unit>[a-z][a-z/]{{1,11}}) (?:down )?to {_ABOUT}(?P<new>{_NUMBER})"
     r" ?(?P<unit2>(?P=unit))(?![\w/])",
     re.I,
 )
@@ -433,7 +438,7 @@ _NOW = re.compile(rf"\b(?:now|waited|takes|over|more than|after)\b.{{0,60}}?(?P<
 _RANGE = rf"(?:{_NUMBER}-)?{_NUMBER}"  # "97-110 MB/s" counts as its second figure
 _RATED = re.compile(rf"(?<!-)({_RANGE})\s?({_RATE})(?!\w)", re.I)
 _FELL_TO = re.compile(
-    r"\b(?:(?:dropp?(?:ed|s)|fell|falls|decreased|degraded|went down|goes down|reduced) (?:down )?to|only|just)"
+    r"\b(?:(?:dropp?(?:ed|s)|fell|falls|decreased|degraded|went down|goes down|reduced) (?:down )?to)"
     rf" {_ABOUT}(?P<new>{_RANGE})\s?(?P<unit>{_RATE})(?!\w)",
     re.I,
 )
@@ -610,7 +615,7 @@ _QUANTITY = re.compile(
     r"|cause[sd]?|at|around|score|was|were|if|both|affect\w*|impact\w*)\b|\d+x |\w+/s(?:ec)? )\w[\w/+-]{1,19} ){0,3})"
     r"\b(iops|throughput|bandwidth|latenc(?:y|ies)|speeds?|scores?|delay|[ftq]ps|frames per second|battery life"
     r"|(?:boot|start|startup|run|execution|compil\w+|build|elapsed|response|load\w*|resume|suspend|completion|wall|copy"
-    r"|mount|query|access|processing|rebuild|sync|sys(?:tem)?) times?|runtime"
+    r"|mount|query|access|processing|rebuild|sync|sys(?:tem)?) times?(?! out\b)|runtime"
     r"|(?:cpu|i/o|power|battery) (?:usage|load|utili[sz]ation|consumption|draw|time|overhead)"
     r"|(?:transfer|transmit|transaction|packet|data|request|bit|write|read|frame) ?rates?"
     r"|(?:operations|transactions|requests|packets|queries|messages) per second|performance)\b(?! ?=)",

@@ -6,6 +6,8 @@ import base64
 import errno
 import json
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -25,6 +27,7 @@ from django.utils import timezone
 from kombu import Connection, Exchange, Queue
 
 from bot.celery import GROWN, WAIT, LeasedScheduler, Run, Transport, _runs, _Schedules, _StartsAnew, app
+from tests.conftest import ROOT
 from tracker.models import ServiceLease, TaskRun
 
 # --- The queue of files: what one process writes, another never sees in part, and a killed one leaves nothing broken
@@ -312,3 +315,11 @@ def test_a_worker_that_has_grown_ends_once_its_tasks_have(
     monkeypatch.setattr("bot.celery.own_memory", lambda: memory)
     look()
     assert state.should_stop == code
+
+
+def test_celery_finds_its_settings_by_itself() -> None:
+    """As `celery -A bot inspect ping` does, which operators call without any variable."""
+    environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    command = [sys.executable, "-c", "import bot.celery; print(bot.celery.app.main)"]
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stderr) == (0, "")

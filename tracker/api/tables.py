@@ -137,6 +137,12 @@ def _refused(request: HttpRequest, error: Exception) -> HttpResponse:
     return _problem(request, 400, str(error))
 
 
+@api.exception_handler(ApiError)
+def _refused_to_a_program(request: HttpRequest, error: Exception) -> HttpResponse:
+    assert isinstance(error, ApiError)
+    return error.response
+
+
 def _problem(request: HttpRequest, status: int, detail: str) -> HttpResponse:
     """Return an error (RFC 9457)."""
     answer = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}

@@ -156,7 +156,7 @@ def is_interruption(error: BaseException | None) -> bool:
 
 # --- A full disk, and other reasons why the database can't be used ---
 
-_LACKS_MIGRATIONS = f"the database lacks migrations: run `{settings.PROGRAM} migrate`"
+_LACKS_MIGRATIONS = "the database lacks migrations: run `{program} migrate`"
 FULL = "nothing can be stored: the disk is full or read-only"
 _FULL_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 # Parts of the messages of SQLite and PostgreSQL, in lower case, and what they mean.
@@ -176,12 +176,12 @@ def outage(error: BaseException | None) -> str:
     if isinstance(error, OSError) and error.errno in _FULL_DISK:
         return FULL
     if isinstance(error, ProgrammingError) and getattr(error.__cause__, "sqlstate", None) in _UNDEFINED:
-        return _LACKS_MIGRATIONS
+        return _LACKS_MIGRATIONS.format(program=settings.PROGRAM)
     if not (is_interruption(error) or isinstance(error, InterfaceError)):
         return ""
     text = str(error).lower()
     meanings = (meaning for parts, meaning in _MEANINGS if any(part in text for part in parts))
-    return next(meanings, "the database can't be reached")
+    return next(meanings, "the database can't be reached").format(program=settings.PROGRAM)
 
 
 def keep_journal() -> object:

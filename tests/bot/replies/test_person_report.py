@@ -198,12 +198,10 @@ FACTS: tuple[tuple[str, str, str], ...] = (
         "Fork takes 164.8 microseconds -> 183.9 microseconds, slower.",
         "164.8 microseconds -> 183.9 microseconds",
     ),
-    (
-        "magnitude",
-        "With the parent I have 97-110MB/s. With the commit I have only 66-70MB/s, which is slower.",
-        "97-110 MB/s -> 66-70 MB/s",
-    ),
-    ("magnitude", "I have only 66MB/s, where others have 40 MB/s.", ""),
+    ("magnitude", "It was 97-110MB/s. With the commit it dropped to 66-70MB/s.", "97-110 MB/s -> 66-70 MB/s"),
+    ("magnitude", "Reads got 30% slower. The drive does 550 MB/s, behind my USB bridge only 400 MB/s.", "-30 %"),
+    ("magnitude", "It is slower even with a copy of 4 files to 8 files. It went from 30 s to 45 s.", "30 s -> 45 s"),
+    ("metric", "With 6.12 it is slow: the NFS mount times out.", ""),
     # A word of the loss is near, but for a link
     (
         "magnitude",
@@ -398,6 +396,19 @@ def test_versions_of_other_programs_are_not_compared_where_the_subject_names_the
     text = "The build got slower. Sphinx 8.2.3 takes longer than 8.1.3.\n\n8.1.3: 100 s\n8.2.3: 130 s\n"
     report = report_of("Performance regression since v6.15", text)
     assert (report.good.value, report.bad.value) == ("before 6.15", "v6.15")
+
+
+@pytest.mark.parametrize(
+    ("subject", "text", "good", "bad"),
+    [
+        ("slow since 6.1", "6.10: 100 MB/s\n6.12: 50 MB/s\n", "before 6.1", "6.1"),
+        ("slow since 6.12-rc1", "slower: 6.11 vs 6.12, as fio shows.", "6.11", "6.12"),
+        ("slow since 6.12", "6.11.3: 100 MB/s\n6.12.1: 50 MB/s\n", "6.11.3", "6.12.1"),
+    ],
+)
+def test_the_version_of_the_subject_is_compared_as_a_version(subject: str, text: str, good: str, bad: str) -> None:
+    report = report_of(f"Performance is {subject}", text)
+    assert (report.good.value, report.bad.value) == (good, bad)
 
 
 def test_a_commit_below_the_sentence_that_blames_it_is_the_culprit() -> None:
