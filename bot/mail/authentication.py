@@ -439,9 +439,6 @@ _LONGEST = 78  # characters of an encoded line, a line break included
 _MOST = 500_000  # bytes of a mail that is read several times; commands and answers are shorter
 
 
-_OF_A_HUNK = re.compile(rb"[ +\-@\\\t]|\Z|(?:index|new|old|deleted|similarity|rename|copy|Binary) ")
-
-
 def other_readings(raw: bytes, mail: ParsedMail) -> tuple[ParsedMail, ...] | None:
     """Return the mail as others may read it, without readings of the same text; None if nobody can tell what was meant,
     or if it is too long to try.
@@ -483,23 +480,24 @@ def other_readings(raw: bytes, mail: ParsedMail) -> tuple[ParsedMail, ...] | Non
 
 
 def respaced(raw: bytes, mail: ParsedMail) -> tuple[ParsedMail, ...]:
-    """Return the mail as whoever sends it on may space it, without readings of the same text.
+    """Return the mail as whoever sends it on may space it, without readings of the same text; without its body, if that
+    is too long to try, as blanks alone can make it.
 
-    A relaxed signature covers neither how many blanks begin a line nor whether some end it (RFC 6376, 3.4.4). Hunks of
-    patches stay as they are.
+    A relaxed signature covers neither how many blanks begin a line nor whether some end it (RFC 6376, 3.4.4).
     """
     head, _, body = without_frame(raw).replace(b"\r\n", b"\n").partition(b"\n\n")
+    if len(body) > _MOST:
+        return (parse(head + b"\n\n"),)
     narrow: list[bytes] = []
     wide: list[bytes] = []
-    in_hunk, matters = False, b"flowed" in raw.lower()
-    for line in body.split(b"\n") if len(body) <= _MOST else ():
-        in_hunk = line.startswith((b"diff --git ", b"@@ ")) or (in_hunk and bool(_OF_A_HUNK.match(line)))
+    matters = b"flowed" in raw.lower()
+    for line in body.split(b"\n"):
         words = line.strip(b" \t")
         is_indented = bool(words) and line[:1] in (b" ", b"\t")
-        matters = matters or (is_indented and not in_hunk) or words == b"--"
+        matters = matters or is_indented or words == b"--"
         ends = b"" if not words or words.endswith(b"=") else b" "  # which may be a soft break in quoted-printable
-        narrow.append(line if in_hunk else (b" " if is_indented else b"") + words)
-        wide.append(line if in_hunk else (b"\t" if is_indented else b"") + words + ends)
+        narrow.append((b" " if is_indented else b"") + words)
+        wide.append((b"\t" if is_indented else b"") + words + ends)
     variants = [parse(head + b"\n\n" + b"\n".join(lines)) for lines in (narrow, wide)] if matters else []
     return tuple(variant for variant in variants if variant.text != mail.text)
 

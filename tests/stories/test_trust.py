@@ -21,6 +21,7 @@ from django.utils import timezone
 from bot.archives import filing
 from bot.archives.batch import replay_all
 from bot.mail.addresses import Address
+from bot.mail.authentication import respaced
 from bot.mail.bounces import MOST_BYTES, read_bounce
 from bot.mail.settings import BotSettings, TrustAnchors
 from bot.notifications import report as composer
@@ -884,3 +885,19 @@ def test_her_copy_of_our_mail_does_not_make_it_sent_though_she_is_proven(forged_
     copy = re.sub(rb"(?m)^From: .*$", f"From: {DANA.email}".encode(), bytes(mail.raw).replace(b"\r\n", b"\n"), count=1)
     read(forged_mail_world, signed(copy), "copy")
     assert reloaded(mail).state == S.HELD
+
+
+@pytest.mark.django_db
+def test_words_below_a_patch_are_tried_with_other_blanks_too(forged_mail_world: World) -> None:
+    world = forged_mail_world
+    report = world.report()
+    text = f"Look:\n\n{PATCH}\n\tI've dropped this patch.\n\nSays Lee.\n"
+    raw = signed(world.mail(DANA, text, to=message_id(report)), canonicalize=RELAXED)
+    read(world, raw.replace(b"\n\tI've", b"\n I've"), "sent-on")
+    assert Message.objects.get(author_email=DANA.email).trust == "pass"
+    assert state(report) != "dropped"
+
+
+def test_a_mail_padded_with_blanks_says_nothing_surely() -> None:
+    raw = b"From: Dana <dana@dev.example>\nMessage-ID: <1@x>\n\n#lkp invalid\n" + b" " * 600_000 + b"\n"
+    assert [mail.text for mail in respaced(raw, parse(raw))] == [""]
