@@ -23,6 +23,7 @@ from bot.archives.batch import replay_all
 from bot.mail.addresses import Address
 from bot.mail.authentication import respaced
 from bot.mail.bounces import MOST_BYTES, read_bounce
+from bot.mail.message import parse
 from bot.mail.settings import BotSettings, TrustAnchors
 from bot.notifications import report as composer
 from bot.notifications.report import compose_due, refresh_unsent
