@@ -105,7 +105,7 @@ def evaluate(mail: OutgoingMail, reading: Reading, settings: BotSettings, now: d
     if mail.state in MAY_HAVE_LEFT or (proven and settings.is_own(reading.mail.author.email)):
         mail_transitions.mark_sent(mail.message_id, reading.mail.date or now, now, BY, "a copy was found")
     elif mail.state in WAITING and not mail.settled:
-        reason = "an archive has an unauthenticated copy, though this mail was not sent from here: check before sending"
+        reason = "an archive has a copy that is not proven to be ours, though this was not sent: check before sending"
         waiting = OutgoingMail.objects.filter(pk=mail.pk, state__in=WAITING)
         mail_transitions.transition(
             waiting, S.HELD, BY, now, reason, reason=reason, decided_by_person=True, not_before=None

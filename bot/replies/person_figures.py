@@ -438,7 +438,7 @@ _NOW = re.compile(rf"\b(?:now|waited|takes|over|more than|after)\b.{{0,60}}?(?P<
 _RANGE = rf"(?:{_NUMBER}-)?{_NUMBER}"  # "97-110 MB/s" counts as its second figure
 _RATED = re.compile(rf"(?<!-)({_RANGE})\s?({_RATE})(?!\w)", re.I)
 _FELL_TO = re.compile(
-    r"\b(?:(?:dropp?(?:ed|s)|fell|falls|decreased|degraded|went down|goes down|reduced) (?:down )?to)"
+    r"\b(?:dropp?(?:ed|s)|fell|falls|decreased|degraded|went down|goes down|reduced) (?:down )?to"
     rf" {_ABOUT}(?P<new>{_RANGE})\s?(?P<unit>{_RATE})(?!\w)",
     re.I,
 )
@@ -520,7 +520,7 @@ def _fallen(mail: MailText) -> tuple[Fact, float] | None:
 
 # A row of mmtests' compare-kernels: "Hmean  disk-25  125000.00 ( 0.00%)  93421.05 * -25.26%*"; a minus is a loss
 _MMTESTS = re.compile(
-    r"(?P<name>[A-Z]\w{1,15} {1,12}\S{1,40}) {1,20}(?P<old>\d{1,15}\.\d\d) \( {1,4}0\.00%\)"
+    r"[A-Z]\w{1,15} {1,12}\S{1,40} {1,20}(?P<old>\d{1,15}\.\d\d) \( {1,4}0\.00%\)"
     r" {1,20}(?P<new>\d{1,15}\.\d\d) [(*] {0,4}(?P<better>-?\d{1,9}\.\d\d)%[)*]"
 )
 
@@ -606,8 +606,9 @@ def _value(number: str) -> float:
 
 
 _QUANTITY = re.compile(
-    r"(?<![\w/])((?:(?!(?:a|an|the|of|in|on|our|my|we|i|and|or|with|to|for|is|are|that|this|its?|see|seen|seeing|some|any"
-    r"|by|from|when|while|little|less|more|extra|average|mean|consistent\w*|achieved|sharp|weird|very|much|significant\w*|huge|severe\w*|serious\w*"
+    r"(?<![\w/])((?:(?!(?:a|an|the|of|in|on|our|my|we|i|and|or|with|to|for|is|are|that|this|its?|see|seen|seeing"
+    r"|some|any|by|from|when|while|little|less|more|extra|average|mean|consistent\w*|achieved|sharp|weird|very|much"
+    r"|significant\w*|huge|severe\w*|serious\w*"
     r"|major|minor|massive|dramatic\w*|measurable|noticeable|visible|user\S*-visible|possible|potential|kernel|linux"
     r"|good|better|best|bad|worse"
     r"|poor|slow\w*|fast\w*|low\w*|high\w*|degraded|reduced|decreased|improved|overall|same|expected|terrible"

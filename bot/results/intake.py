@@ -242,13 +242,14 @@ def read_files(paths: Sequence[Path]) -> list[File]:
     room = MOST_BYTES
     for path in paths:
         try:
+            top = path if path.is_dir() else path.resolve().parent
             parts = sorted(part for part in path.iterdir() if part.is_file()) if path.is_dir() else [path]
             if len(files) + len(parts) > MOST_FILES:
                 raise RejectedInput(str(path), f"expected at most {MOST_FILES:,} files")
             for part in parts:
                 if part.name.startswith(".") and part != path:
                     continue
-                text = read_text(part, path if path.is_dir() else path.resolve().parent, room)
+                text = read_text(part, top, room)
                 room = max(room - len(text), 1)
                 files.append(File(str(part), text))
             if not parts:

@@ -30,9 +30,8 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
-from bot import lab
 from bot.config import tree_paths
-from bot.lab import digest_of, headline, patch_of, record_result, series_of, text_of
+from bot.lab import digest_of, headline, parse_job_result, patch_of, record_result, series_of, text_of
 from bot.mail.message import parse
 from bot.results import intake, recognise
 from bot.results.formats.benchmark_files import File
@@ -280,7 +279,7 @@ def take_result(request: HttpRequest, pk: int) -> HttpResponse:
     if job.state == JobState.DONE and job.payload == payload:
         return JsonResponse({"id": pk, "status": "duplicate"})
     try:
-        if not record_result(job, lab.parse_job_result(body), payload, timezone.now()):
+        if not record_result(job, parse_job_result(body), payload, timezone.now()):
             raise ApiError(409, _lost(pk))
     except RejectedInput as error:
         faults = [{"pointer": pointer, "why": why} for pointer, why in error.faults]

@@ -363,7 +363,7 @@ class NavMenu:
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
-    """The context processor: `navigation` is built when a template asks for it; `site` is for the footer;
+    """The context processor: `navigation` is built when a template asks for it; `installation` is for the footer;
     `program` is how commands are called here.
     """
     installation = {  # not `site`, which Django's own sign-in view sets
