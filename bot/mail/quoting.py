@@ -234,7 +234,7 @@ def lines_in_context(text: str) -> list[TextLine]:
         end = next((number for number in range(start, min(start + 10, len(lines))) if not lines[number].strip()), start)
         lines[start:] = [line.removeprefix("- ") for line in lines[end + 1 :]]
     keep: list[TextLine] = []
-    in_quote, quoted, resume, last_patch = False, "", 0, _last_patch(lines)
+    in_quote, quoted, resume, last_patch = False, "", _head_at_top(lines), _last_patch(lines)
     for number, line in enumerate(lines):
         if number < resume:
             continue
@@ -297,10 +297,10 @@ def without_doubt(text: str) -> str:
     uncut = clean(text[:_JUDGED]).split("\n")
     whole, lines = [line[:MAX_LINE] for line in uncut], [_as_seen(line) for line in uncut]
     rest_of_quote = False
-    last_patch = _last_patch(lines)
+    last_patch, head = _last_patch(lines), _head_at_top(lines)
     for number, line in enumerate(lines):
         above = lines[number - 1] if number else ""
-        if not line.strip() or (_QUOTE.match(line) and not _is_above_unmarked(lines, number)):
+        if number < head or not line.strip() or (_QUOTE.match(line) and not _is_above_unmarked(lines, number)):
             rest_of_quote = False
             continue
         wrapped = _QUOTE.match(above) and len(above) + 1 + len(line.split(maxsplit=1)[0]) > _WRAPPED_AT
@@ -462,6 +462,15 @@ def _next_line(lines: Sequence[str], number: int) -> int:
     while number < len(lines) and (not lines[number].strip() or _ELLIPSIS.match(lines[number])):
         number += 1
     return number
+
+
+def _head_at_top(lines: Sequence[str]) -> int:
+    """Return the line of the first quote if all above it is a few headers of the answered mail, as scripts write them
+    instead of "… wrote:" (seen in netdev's replies of 2021 to 2025); else 0.
+    """
+    head = list(takewhile(lambda line: _FIRST_OF_BLOCK.match(line) or _IN_BLOCK.match(line), lines[:8]))
+    is_head = len(head) >= 2 and _FIRST_OF_BLOCK.match(head[0]) and _QUOTE.match("".join(lines[len(head) :][:1]))
+    return len(head) if is_head else 0
 
 
 def _attribution_without_marks(keep: Sequence[TextLine], lines: Sequence[str], number: int) -> int:

@@ -130,6 +130,7 @@ ATTRIBUTION = "On Mon, Mar 2, 2026 at 3:00 PM Lee Park <lee@dev.example> wrote:\
         ("On Mon, Mar 2, 2026 at 3:00 PM Lee Park\n<lee@dev.example> wrote:\n> quoted\nmine", "mine"),
         ("Am 02.03.26 um 15:00 schrieb Lee Park:\n> zitiert\nmine", "mine"),
         ("Lee Park <lee@dev.example> writes:\n\n> quoted\nmine", "mine"),
+        ("From: Lee Park <lee@dev.example>\nDate: Mon, 2 Mar 2026 15:00:00 +0800\n> quoted\nmine", "mine"),
         ("mine\n-- \nDana\n+49 123", "mine"),
         ("mine\n| Reported-by: robot", "mine"),
         ("mine\n\n-----Original Message-----\nFrom: Lee\nTo: me\n\ntheirs", "mine"),

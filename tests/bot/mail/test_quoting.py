@@ -131,6 +131,7 @@ def test_what_is_surely_the_writers_is_a_part_of_the_text(text: str) -> None:
         "Hi Oliver,\n\nOn Mon, 2 Mar 2026 15:00, Lee Park <lee@dev.example> wrote:\n> short\n\n#lkp invalid\n",
         "On Mon, Mar 2, 2026 at 3:00 PM Lee Park <lee@dev.example> wrote:\n\n> short\n\n#lkp invalid\n",
         "> short\n#lkp invalid\n",
+        "From: robot <lkp@intel.example>\nDate: Wed, 11 Mar 2026 10:15:00 +0800\n> short\n\n#lkp invalid\n",
         "On Tue, Mar 3, 2026 at 6:00 AM Lee Park <lee@dev.example>\nwrote:\n> short\n\n#lkp invalid\n",
         "On Tue, Mar 3, 2026 at 6:00 AM Lee Park <lee@dev.example>\nwrote:\n\n> short\n\n#lkp invalid\n",
         "El mar, 3 mar 2026 a las 6:00, Lee Park\n(<lee@dev.example>) escribió:\n> short\n\n#lkp invalid\n",
