@@ -181,8 +181,8 @@ def page(accuracy: Mapping[str, Any]) -> str:
     )
     parts = {
         "measured": "\n\n".join(summaries),
-        "rules of the lab": _table([rule for rule in RULES if rule in OPERATORS], accuracy),
-        "rules of everyone else": _table([rule for rule in RULES if rule not in OPERATORS], accuracy),
+        "rules of the lab": _rules_table([rule for rule in RULES if rule in OPERATORS], accuracy),
+        "rules of everyone else": _rules_table([rule for rule in RULES if rule not in OPERATORS], accuracy),
         "word lists": "\n".join(
             f"- `<{name}>`: {', '.join(f'`{word}`' for word in words)}" for name, words in VOCABULARY.items()
         ),
@@ -197,15 +197,19 @@ def page(accuracy: Mapping[str, Any]) -> str:
 _MARKS = {ord(mark): f"&#{ord(mark)};" for mark in "|*_\\[]`"}
 
 
-def _table(rules: Iterable[Rule], accuracy: Mapping[str, Any]) -> str:
-    rows = ["| rule | meaning | phrases | not in a sentence that | effect | right |", "| --- " * 6 + "|"]
-    for rule in rules:
-        phrases = "<br>".join(f"<code>{html.escape(phrase).translate(_MARKS)}</code>" for phrase in rule.cue.phrases)
-        rows.append(
-            f'| <a id="{rule.name}"></a>{rule.name} | {" ".join(rule.says.split())} *{rule.intent}* | {phrases} '
-            f"| {'; '.join(_unless(rule))} | {_effect_text(rule)} | {_accuracy_text(rule, accuracy)} |"
+def _rules_table(rules: Iterable[Rule], accuracy: Mapping[str, Any]) -> str:
+    rows = (
+        (
+            f'<a id="{rule.name}"></a>{rule.name}',
+            f"{' '.join(rule.says.split())} *{rule.intent}*",
+            "<br>".join(f"<code>{html.escape(phrase).translate(_MARKS)}</code>" for phrase in rule.cue.phrases),
+            "; ".join(_unless(rule)),
+            _effect_text(rule),
+            _accuracy_text(rule, accuracy),
         )
-    return "\n".join(rows)
+        for rule in rules
+    )
+    return table(("rule", "meaning", "phrases", "not in a sentence that", "effect", "right"), rows)
 
 
 def _unless(rule: Rule) -> list[str]:

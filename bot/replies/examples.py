@@ -48,7 +48,6 @@ class Example:
     quoted: str
     has_patch: bool
     effect: str
-    also: tuple[str, ...]
     evidence: str
 
 
@@ -80,7 +79,6 @@ def _parsed(name: str, line: str) -> Example:
         quoted=given["quoted"],
         has_patch=given["patch"],
         effect=given["effect"],
-        also=tuple(given["also"]),
         evidence=given["evidence"],
     )
 

@@ -6,9 +6,9 @@ body; `?report=SHA&side=culprit&name=perf.txt` says what it belongs to.
 
 At `/api/v1/jobs/…` a runner claims a job for some time and gets all that it needs with it: the patch, the commit to
 apply it to, the test, and the token of its lease. Every later request names that token; 409 says that the lease is
-lost, or that the job was withdrawn, so that its work is of no use. What was asked by somebody for whom nothing proves
-who they are is given only to runners that want it. `/lab/patch/…` shows the patch of such a mail to everybody, exactly
-as it was posted, as text for `git apply`. Nothing of it runs here.
+lost, or that the job was withdrawn, so that its work is of no use. What a mail asks that does not prove its sender is
+given only to runners that want it. `/lab/patch/…` shows the patch of such a mail to everybody, exactly as it was
+posted, as text for `git apply`. Nothing of it runs here.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ def claim(request: HttpRequest) -> HttpResponse:
     """Return 200 and the job that was claimed, with its patch and the token of the lease; 204: no job may be taken.
 
     Body, all optional: `runner` (a name), `seconds` of the lease, `machines` that the runner has, `unproven` to take
-    also what was asked by somebody for whom nothing proves who they are.
+    also what was asked in a mail that does not prove its sender.
     """
     body = _body(request)
     machines, unproven = body.get("machines", []), body.get("unproven", False)
