@@ -58,7 +58,7 @@ def check_signatures(databases: Any = None, **options: Any) -> list[CheckMessage
         return []
     text = f"{seen} of the newest {_NEWEST} mails have a developer's OpenPGP signature, which counts as none"
     hint = "install gpg, and put the developers' keys into openpgp/ of PERFWORK_KEYRING"
-    return [Notice(text, hint=hint, id="perfwork.W003")]
+    return [Notice(text, hint=hint, id="perfwork.W004")]
 
 
 def check_connections() -> list[CheckMessage]:

@@ -346,8 +346,7 @@ def track_person(known_reports: KnownReports, reading: Reading, person_report: P
     same = (
         report
         for report in known_reports.reports.values()
-        if mail.message_id in report.message_ids
-        or (sha and (report.culprit.startswith(sha) or sha.startswith(report.culprit or "?")))
+        if mail.message_id in report.message_ids or report.is_culprit(sha)
     )
     new = KnownReport(sha or placeholder(mail.message_id), sha, "", (mail.message_id,))
     before = next(same, new)

@@ -183,7 +183,7 @@ def _due(now: datetime) -> QuerySet[WebhookDelivery]:
 def deliver(pk: int, clock: Callable[[], datetime], *, private: bool, until: datetime, send: Post = post) -> int:
     """Send what is due to one webhook, the oldest first, until a moment, or until it does not answer.
 
-    Return how many arrived. `clock` returns the time; `private` as in `target.resolve`.
+    Return how many arrived. `clock` returns the time; `private`: as for `resolve`.
     """
     arrived = 0
     while (now := clock()) < until:

@@ -105,10 +105,6 @@ class FileSource(SnapshotSource):
     path: Path
     name: str
 
-    @property
-    def address(self) -> str:
-        return str(self.path)
-
     def goal(self) -> str:
         return fingerprint([self.path])
 
@@ -247,7 +243,6 @@ class PipeSource(SnapshotSource):
     """Standard input by way of a temporary file, so that a large mbox is not held in memory."""
 
     name: str = "-"
-    address: str = "-"
     exclusive: bool = False  # a mail server starts one process per mail
     kind: ArchiveKind = ArchiveKind.DELIVERY
 

@@ -147,9 +147,6 @@ class KeySet:
         self._mask = _MIN_SLOTS - 1
         self.update(keys)
 
-    def __len__(self) -> int:
-        return len(self._sorted) + len(self._unsorted)
-
     def __contains__(self, key: bytes) -> bool:
         return self.holds_any((key,))
 

@@ -99,10 +99,6 @@ class EpochSource:
     exclusive: bool = True
     kind: ArchiveKind = ArchiveKind.PUBLIC
 
-    @property
-    def address(self) -> str:
-        return str(self.epoch)
-
     def goal(self) -> str:
         return head(self.epoch)
 
@@ -292,7 +288,6 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
 
 _NUMBERED = re.compile(r"(?P<base>.*/)(?P<number>\d{1,4})(?P<end>(?:\.git)?)/?\Z")
 _MOST_NEW = 100  # epochs at once
-_LOW_SPEED_LIMIT = ("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60")  # gives up on a server that hangs
 FETCHING = 3600.0  # seconds, where nothing else waits
 CLONING = 24 * 3600
 
@@ -319,7 +314,7 @@ def fetch(path: Path, timeout: float) -> None:
     clones = epochs(path)
     for epoch in clones[-1:] if _is_inbox(path) else clones:  # older epochs of an inbox are complete
         if _remote(epoch):
-            repository.run(epoch, *_LOW_SPEED_LIMIT, "fetch", "--quiet", "origin", timeout=timeout)
+            repository.run(epoch, *repository.REMOTE_SETTINGS, "fetch", "--quiet", "origin", timeout=timeout)
 
 
 def next_epoch(path: Path, timeout: float = 120.0) -> tuple[str, Path] | None:
@@ -333,7 +328,9 @@ def next_epoch(path: Path, timeout: float = 120.0) -> tuple[str, Path] | None:
     number = int(clones[-1].stem) + 1
     url = f"{match['base']}{number}{match['end']}"
     try:
-        repository.run(clones[-1], *_LOW_SPEED_LIMIT, "ls-remote", "--quiet", "--heads", "--", url, timeout=timeout)
+        repository.run(
+            clones[-1], *repository.REMOTE_SETTINGS, "ls-remote", "--quiet", "--heads", "--", url, timeout=timeout
+        )
     except Unreadable:
         return None
     return url, path / "git" / f"{number}.git"
@@ -358,7 +355,7 @@ def clone_following(path: Path) -> int:
             part = target.with_suffix(".part")  # no epoch: its name ends in .git
             shutil.rmtree(part, ignore_errors=True)  # left by a process that was killed
             options = ("clone", "--quiet", "--mirror", "--", url, str(part))
-            repository.run(epochs(path)[-1], *_LOW_SPEED_LIMIT, *options, timeout=CLONING)
+            repository.run(epochs(path)[-1], *repository.REMOTE_SETTINGS, *options, timeout=CLONING)
             part.rename(target)
     return _MOST_NEW
 

@@ -21,7 +21,7 @@ from functools import partial
 from itertools import groupby, islice, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from bot import imap
@@ -33,6 +33,9 @@ from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import PatchMail, bare_title, is_answer
 from tracker.domain.events import ArchiveKind
 
+if TYPE_CHECKING:
+    from liblore import LoreNode
+
 _NO_ADDRESS = "not a valid URL; in a password write # / ? [ @ : as %23 %2F %3F %5B %40 %3A"
 
 
@@ -42,10 +45,6 @@ class Source(Protocol):
     @property
     def name(self) -> str:
         """The name in the database and in messages; never contains a password."""
-
-    @property
-    def address(self) -> str:
-        """The argument of `open_sources` that opens it; may contain a password, and is never shown."""
 
     @property
     def resumes(self) -> bool:
@@ -157,23 +156,8 @@ def find_patch_mail(server: str, patch_id: str, title: str) -> PatchMail | None:
     """
     if not _PATCH_ID.match(patch_id):
         return None
-    import liblore
-
-    node = liblore.LoreNode(server, follow_upstream=False, request_timeout=(5.0, 30.0))
-    try:
-        mbox = node.get_mbox_by_query(f"patchid:{patch_id}")
-    except (liblore.LibloreError, LookupError, OSError) as error:
-        if isinstance(error, liblore.RemoteError) and "404" in str(error):
-            return None
-        raise Unreadable(f"{server}: patch-id {patch_id[:12]}: {' '.join(str(error).split())[:300]}") from error
-    finally:
-        node.close()
-    if not mbox:
-        return None
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "found.mbox"
-        file.write_bytes(mbox)
-        return chosen([parse(mail.raw) for mail in islice(read_mbox(file), MOST)], title)
+    mails = _from_lore(server, f"patch-id {patch_id[:12]}", lambda node: node.get_mbox_by_query(f"patchid:{patch_id}"))
+    return chosen([parse(mail.raw) for mail in islice(mails, MOST)], title)
 
 
 def chosen(mails: Sequence[ParsedMail], title: str) -> PatchMail | None:
@@ -214,10 +198,6 @@ class _ServerSource:
     @property
     def port(self) -> int:
         return self.url.port or _PORTS[self.url.scheme]
-
-    @property
-    def address(self) -> str:
-        return self.url.geturl()
 
     @property
     def name(self) -> str:
@@ -387,26 +367,34 @@ class ThreadSource(SnapshotSource):
     def name(self) -> str:
         return f"{self.server} {self.message_id}"
 
-    address = name
-
     def mails(self, cursor: str, goal: str) -> Iterator[RawMail]:
         return read_thread(self.server, self.message_id)
 
 
 def read_thread(server: str, message_id: str) -> Iterator[RawMail]:
     """Yield the mails of the thread with `message_id`. `server` comes from our settings, never from mail."""
-    import liblore
+    mails = _from_lore(server, message_id, lambda node: node.get_mbox_by_msgid(message_id.strip("<> ")))
+    first = next(mails, None)
+    if first is None:
+        raise Unreadable(f"{server}: there is no thread with {message_id}")
+    yield first
+    yield from mails
+
+
+def _from_lore(server: str, what: str, ask: "Callable[[LoreNode], bytes]") -> Iterator[RawMail]:
+    """Yield the mails that a public-inbox server answers with, none if it knows none. `what`: for errors."""
+    import liblore  # 0.1 s, which other commands do without
 
     node = liblore.LoreNode(server, follow_upstream=False, request_timeout=(5.0, 60.0))
     try:
-        mbox = node.get_mbox_by_msgid(message_id.strip("<> "))
+        mbox = ask(node)
     except (liblore.LibloreError, LookupError, OSError) as error:
-        raise Unreadable(f"{server}: {message_id}: {' '.join(str(error).split())[:300]}") from error
+        if isinstance(error, liblore.RemoteError) and "404" in str(error):
+            return
+        raise Unreadable(f"{server}: {what}: {' '.join(str(error).split())[:300]}") from error
     finally:
         node.close()
-    if not mbox:
-        raise Unreadable(f"{server}: there is no thread with {message_id}")
     with TemporaryDirectory() as folder:
-        file = Path(folder) / "thread.mbox"
+        file = Path(folder) / "found.mbox"
         file.write_bytes(mbox)
         yield from read_mbox(file)

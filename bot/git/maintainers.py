@@ -6,8 +6,8 @@
     K:      regex for the lines that a change adds or removes
 
 The most specific section of each file comes first. THE REST and subscribers-only lists are left out. Patterns and
-regexes are matched in linear time. `Maintainers` is pure; `touched` reads what a commit changes, its files and its
-lines, with MAINTAINERS and .mailmap as its own tree has them. Uses git, but not the database.
+regexes are matched in linear time. `Maintainers` is pure; `responsible_for` reads what a commit changes, its files and
+its lines, with MAINTAINERS and .mailmap as its own tree has them. Uses git, but not the database.
 """
 
 from __future__ import annotations
@@ -117,9 +117,6 @@ class Maintainers:
             elif (title := line.strip()) and not title.startswith("#"):
                 name, in_section = title, False
         self._names, self._keywords = Finder(names), Finder(keywords)
-
-    def __len__(self) -> int:
-        return len(self._sections)
 
     def of(
         self, files: Sequence[str], changed: str = "", proper: Mapping[str, str] = NO_MAILMAP
@@ -244,37 +241,29 @@ _TIMEOUT = 60.0  # seconds per git call
 _LINE = re.compile(rb"^[+-](?![+-]{2} )(.*)$", re.M)
 
 
-@dataclass(frozen=True, slots=True)
-class TouchedFiles:
-    """The files of a commit, and who is listed for them in MAINTAINERS."""
-
-    files: tuple[str, ...] = ()
-    responsible: tuple[Responsible, ...] = ()
-
-
-def touched(repositories: Iterable[Path], sha: str) -> TouchedFiles:
-    """Return the files from the first tree that holds the commit; nothing if none does or none can be read."""
+def responsible_for(repositories: Iterable[Path], sha: str) -> tuple[Responsible, ...]:
+    """Return whom MAINTAINERS lists for a commit, by the first tree that holds it; nobody if none can be read."""
     for repository in repositories:
         with suppress(Unreadable, OSError, ValueError):
             if full_sha := resolve(repository, [sha]).get(sha):
-                return touched_in(repository, full_sha)
-    return TouchedFiles()
+                return responsible_in(repository, full_sha)
+    return ()
 
 
-def touched_in(repository: Path, sha: str) -> TouchedFiles:
-    """Return the files of a commit of this tree. Raises Unreadable, OSError and ValueError."""
+def responsible_in(repository: Path, sha: str) -> tuple[Responsible, ...]:
+    """Return whom the commit's own MAINTAINERS lists for its files. Raises Unreadable, OSError and ValueError."""
     names = _git(repository, "diff-tree", "-r", "-z", "--root", "--no-commit-id", "--no-renames", "--name-only", sha)
     files = tuple(names.decode("utf-8", "replace").split("\0")[:-1][:MAX_FILES])
     maintainers_text = _file(repository, sha, "MAINTAINERS")
     if not maintainers_text:
-        return TouchedFiles(files)
+        return ()
     proper = read_mailmap(_file(repository, sha, ".mailmap")).proper
     changed = ""  # the lines that it adds or removes, without their signs
     if len(files) <= _MAX_FILES_FOR_KEYWORDS:
         options = ("-p", "--root", "--no-commit-id", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv")
         patch = _git(repository, "diff-tree", *options, sha)
         changed = b"\n".join(match[1] for match in _LINE.finditer(patch[:MAX_TEXT])).decode("utf-8", "replace")
-    return TouchedFiles(files, read_maintainers(maintainers_text).of(files, changed, proper))
+    return read_maintainers(maintainers_text).of(files, changed, proper)
 
 
 def _file(repository: Path, sha: str, path: str) -> str:

@@ -242,12 +242,14 @@ def _own_name() -> str:
 
 # --- Fetch ---
 
-# Give up on a silent server before our own timeout, never ask for a password, and write the commit-graph file, which
-# makes every later walk faster.
-_FETCH_SETTINGS = (
+# To talk to another repository: give up on a silent server before our own timeout, never ask for a password, and run
+# no command that a URL names.
+REMOTE_SETTINGS = (
     *("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60", "-c", "core.sshCommand=ssh -o BatchMode=yes"),
-    *("-c", "protocol.ext.allow=never", "-c", "fetch.writeCommitGraph=true", "-c", "gc.autoDetach=false"),
+    *("-c", "protocol.ext.allow=never"),
 )
+# The commit-graph file makes every later walk faster.
+_FETCH_SETTINGS = (*REMOTE_SETTINGS, "-c", "fetch.writeCommitGraph=true", "-c", "gc.autoDetach=false")
 _FETCH_REMOTE = re.compile(r"remote\..+\.url")
 _MIRROR_REFSPECS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 

@@ -68,12 +68,11 @@ _LATE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Bounce:
-    """Delivery failures. `failed`: address in lower case → the server's reason; `delayed`: addresses that may still be
+    """Delivery failures. `failed`: address in lower case → the server's reason, without those that may still be
     reached; `message_ids`: those found in the returned part, nearest first.
     """
 
     failed: Mapping[str, str] = field(default_factory=dict)
-    delayed: frozenset[str] = frozenset()
     message_ids: tuple[str, ...] = ()
 
 
@@ -86,7 +85,7 @@ def read_bounce(raw: bytes) -> Bounce:
     ids = tuple(dict.fromkeys(message_id.decode("utf-8", "replace") for message_id in _ID.findall(below)))[:MOST_IDS]
     try:
         message = email.message_from_bytes(raw, policy=email.policy.compat32)
-        late, dead = ({_address_text(address) for address in addresses} for addresses in all_failures(message))
+        dead = {_address_text(address) for address in all_failures(message)[1]}
         status = list(_delivery_status(message))
         text = _text(message)
     except Exception:  # the parser or one of twenty detectors may raise anything on hostile bytes
@@ -103,18 +102,17 @@ def read_bounce(raw: bytes) -> Bounce:
         dead = set(named)
         if not (dead or status or is_receipt):
             dead = _undelivered(text)
-    tried_again = {address for address, answer in answered.items() if _is_temporary(answer)} - stated.keys()
-    tried_again = set() if _GIVEN_UP.search(text) else tried_again
-    late, dead = late | (dead & tried_again), dead - tried_again
+    if not _GIVEN_UP.search(text):
+        codes = {address: re.search(r"\b([45])(?:\d\d|\.\d)", answer) for address, answer in answered.items()}
+        dead -= {address for address, code in codes.items() if code and code[1] == "4"} - stated.keys()
     if _LATE.search(text) and not any(stated.values()) and not _HAS_GIVEN_UP.search(text):
-        late, dead = late | dead, set()
+        dead = set()
     dead = {address for address in dead if stated.get(address, True)}
     dead |= {address for address, has_failed in stated.items() if has_failed}
-    late |= {address for address, has_failed in stated.items() if not has_failed}
     reasons = named | {address: reason for address, _, reason in status if reason}
     failed = sorted(address for address in dead if address)[:MOST_ADDRESSES]
     failures = {address: reasons.get(address, "") or "no reason given" for address in failed}
-    return Bounce(failures, frozenset(late) - frozenset(failed), ids)
+    return Bounce(failures, ids)
 
 
 def _answered(text: str) -> Iterator[tuple[str, str]]:
@@ -140,11 +138,6 @@ def _undelivered(text: str) -> set[str]:
     if _IF.search(text[text.rfind(".", 0, said.start()) + 1 : said.end()]):  # it says what would happen
         return set()
     return addresses & {line.strip(" \t<>").lower() for line in text[said.end() :].splitlines()}
-
-
-def _is_temporary(answer: str) -> bool:
-    match = re.search(r"\b([45])(?:\d\d|\.\d)", answer)
-    return bool(match and match[1] == "4")
 
 
 def _text(message: Message) -> str:

@@ -47,8 +47,10 @@ _NO_REPOSITORY = re.compile(
 _IS_REPOSITORY = re.compile(
     r"\.git\Z|^(?:git|ssh)://|^git@|//git\.|/git/|/linux|\Ahttps?://(?:github|gitlab|codeberg)", re.I
 )
-
-
+_ASKED_COMMIT = re.compile(
+    r"\b(?:test|tests|testing|try|run|measure|check|compare|bench|benchmark)\b[^\n.?!]{0,40}?\b([0-9a-f]{12,40})\b",
+    re.I,
+)
 MOST = 20_000  # characters that are looked at: what somebody asks for stands at the beginning
 
 
@@ -69,7 +71,7 @@ def branch_in(text: str, culprit: str = "") -> str:
     >>> branch_in("please try the scan-less branch of git://git.example.org/mm.git")
     'git://git.example.org/mm.git scan-less'
     """
-    named = sorted(_named(text[:MOST]), key=lambda place: place[0])
+    named = sorted(_named(text), key=lambda place: place[0])
     return next((f"{tree} {ref}" for _, tree, ref in named if not culprit.startswith(ref)), "")
 
 
@@ -98,13 +100,9 @@ def _named(text: str) -> Iterator[tuple[int, str, str]]:
         is_alone = not after.strip() and not before.strip() and "\n" not in between  # as the arguments of git fetch
         if "\n" in between and not (says or ends):
             continue
-        if says or is_alone or _looks_like_ref(ref) or _SHA.match(text, match.end() + 1):
+        is_no_word = ref in ("master", "main") or re.search(r"[/_\d-]", ref)  # as "for-next", "topic/x", "v2"
+        if says or is_alone or is_no_word or _SHA.match(text, match.end() + 1):
             yield match.start(), url, _with_commit(_trimmed(ref), text, match.end())
-
-
-def _looks_like_ref(word: str) -> bool:
-    """Whether a word is hardly one of a sentence: "for-next", "topic/x", "v2"."""
-    return word in ("master", "main") or re.search(r"[/_\d-]", word) is not None
 
 
 def _with_commit(ref: str, text: str, at: int) -> str:
@@ -126,13 +124,7 @@ def _trimmed(name: str) -> str:
 
 def commit_in(text: str, culprit: str = "") -> str:
     """Return the commit that a text asks to test, "" for none: "can you test commit 57e95a5c4117"."""
-    for match in _ASKED_COMMIT.finditer(text[:200_000]):
+    for match in _ASKED_COMMIT.finditer(text):
         if not culprit.startswith(match[1]):
             return match[1]
     return ""
-
-
-_ASKED_COMMIT = re.compile(
-    r"\b(?:test|tests|testing|try|run|measure|check|compare|bench|benchmark)\b[^\n.?!]{0,40}?\b([0-9a-f]{12,40})\b",
-    re.I,
-)

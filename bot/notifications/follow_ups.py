@@ -309,8 +309,8 @@ def compose_follow_up(
 
 # Sent while a reply of the author or of the lab is missing, and counted as a reminder.
 
-# No reply yet, or a question to the lab is open. An author who has replied gets no reminders.
 REMINDERS = ReminderPolicy()
+# No reply yet, or a question to the lab is open. An author who has replied gets no reminders.
 _WAITS = frozenset({State.NO_RESPONSE, State.DISPUTED, State.NEEDS_INFO})
 
 

@@ -27,7 +27,7 @@ from bot.compose.policy import Action, Policy, PolicyContext, decide
 from bot.compose.report_data import BuildInfo, FindingData, RecheckInfo, ReportData
 from bot.compose.report_mail import compose
 from bot.errors import Unreadable
-from bot.git.maintainers import touched
+from bot.git.maintainers import responsible_for
 from bot.mail.addresses import Address
 from bot.mail.settings import BotSettings
 from bot.outbox.drafts import (
@@ -125,7 +125,6 @@ def report_data(report: Report, settings: BotSettings, config: ComposeConfig, pa
         raise LookupError(ALL_HELD)
     head, culprit = findings[0], report.culprit
     result = details_of(head.result.format, head.result.payload) if head.result else ResultDetails()
-    seen = touched(config.trees, culprit.sha)
     values = values_of(findings)
     # As many as fit into a mail: a metric's name may have 300 characters, and the report's page has all.
     sizes = accumulate(len(finding.metric.encode()) + ROW for finding in values)
@@ -151,7 +150,7 @@ def report_data(report: Report, settings: BotSettings, config: ComposeConfig, pa
         findings=fitting,
         build=BuildInfo(**result.build),
         authored_at=culprit.authored_at,
-        responsible=seen.responsible,
+        responsible=responsible_for(config.trees, culprit.sha),
         rechecks=tuple(RecheckInfo(ref, state) for ref, state in result.rechecks),
         test_text=result.test_text,
         test_url=result.test_url,

@@ -23,7 +23,7 @@ from bot.errors import Unreadable
 from bot.git import repository as git
 from bot.git.history import git_order
 from bot.git.inspection import CommitInspection, inspect
-from bot.git.maintainers import Duty, touched_in
+from bot.git.maintainers import Duty, responsible_in
 from bot.git.repository import Refs, Tag, read_refs, resolve, revisions
 from bot.mail.addresses import MOST, Address, signers
 from bot.mail.patches import bare_title
@@ -70,7 +70,7 @@ def find(repository: Path) -> FoundCulprits:
     maintainers: dict[str, Sequence[Address]] = {}
     for sha in [sha for sha in full_shas if rows[sha] is None][:_MAX_MAINTAINERS]:
         try:
-            listed = touched_in(repository, full_shas[sha]).responsible
+            listed = responsible_in(repository, full_shas[sha])
         except (Unreadable, OSError, ValueError) as error:
             log.warning("who maintains %s can't be read: %s", sha[:10], error)
             continue  # left out, and so asked for again: "nobody" would be a wrong answer for ever

@@ -17,7 +17,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from bot.git.maintainers import Duty, Responsible, TouchedFiles
+from bot.git.maintainers import Duty, Responsible
 from bot.mail.addresses import Address
 from bot.mail.settings import BotSettings
 from bot.notifications.report import compose_due
@@ -745,7 +745,7 @@ def test_who_sends_sees_the_drafts(world: World) -> None:
 
 def test_composing_a_report_learns_the_maintainers(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = Responsible(Address("Max", "max@dev.example"), Duty.MAINTAINER, "MM")
-    monkeypatch.setattr("bot.notifications.report.touched", lambda *_: TouchedFiles(("mm/a.c",), (listed,)))
+    monkeypatch.setattr("bot.notifications.report.responsible_for", lambda *_: (listed,))
     report = world.report("mm: x")
     assert list(subsystems_of("max@dev.example")) == [report.subsystem]
     assert not subsystems_of("")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.git.maintainers import MAX_BYTES, Duty, Maintainers, TouchedFiles, touched
+from bot.git.maintainers import MAX_BYTES, Duty, Maintainers, responsible_for
 from bot.mail.settings import read_mailmap
 from bot.notifications.report import compose_due
 from bot.outbox.drafts import ComposeConfig
@@ -179,9 +179,8 @@ def change(tree: Linux, files: dict[str, bytes]) -> str:
     return tree.write(b"mm/vmscan: walk cold folios first\n", [tree.head("master")], {**BEGIN, **files})
 
 
-def files_and_people(tree: Linux, sha: str) -> tuple[tuple[str, ...], list[str]]:
-    found = touched([tree.path], sha)
-    return found.files, [each.address.email for each in found.responsible]
+def people_of(tree: Linux, sha: str) -> list[str]:
+    return [person.address.email for person in responsible_for([tree.path], sha)]
 
 
 MM_PEOPLE = ["andrea@dev.example", "bo@dev.example", "linux-mm@lists.example"]
@@ -189,42 +188,41 @@ MM_PEOPLE = ["andrea@dev.example", "bo@dev.example", "linux-mm@lists.example"]
 
 def test_the_files_of_a_commit_and_who_looks_after_them(linux: Linux) -> None:
     sha = change(linux, {"mm/vmscan.c": b"int b;\n"})
-    assert files_and_people(linux, sha) == (("mm/vmscan.c",), MM_PEOPLE)
+    assert people_of(linux, sha) == MM_PEOPLE
 
 
 def test_lines_that_it_adds_or_removes_count_and_no_others(linux: Linux) -> None:
     added = change(linux, {"lib/x.c": b"example_register(dev);\n"})
-    assert files_and_people(linux, added) == (("lib/x.c",), ["gil@dev.example"])
+    assert people_of(linux, added) == ["gil@dev.example"]
     beside = change(linux, {"lib/x.c": b"example_register(dev);\nint b;\n"})
     linux.write(b"next\n", [added], {**BEGIN, "lib/x.c": b"example_register(dev);\nint b;\n"}, on="other")
-    assert files_and_people(linux, linux.head("other")) == (("lib/x.c",), [])
-    assert files_and_people(linux, beside)[1] == []
+    assert people_of(linux, linux.head("other")) == []
+    assert people_of(linux, beside) == []
 
 
 def test_the_very_first_commit_and_odd_names(linux: Linux) -> None:
-    assert files_and_people(linux, linux.head("master"))[1][:3] == MM_PEOPLE
+    assert people_of(linux, linux.head("master"))[:3] == MM_PEOPLE
     odd = change(linux, {"mm/a b\u00e9\n.c": b"x\n"})
-    assert files_and_people(linux, odd) == (("mm/a b\u00e9\n.c",), MM_PEOPLE)
+    assert people_of(linux, odd) == MM_PEOPLE
 
 
 def test_a_tree_without_the_file_names_nobody(tmp_path: Path) -> None:
     tree = Linux(tmp_path / "bare.git")
     tree.commit("begin")
     sha = tree.commit("mm: a")
-    assert touched([tree.path], sha).responsible == ()
-    assert len(touched([tree.path], sha).files) == 1
+    assert responsible_for([tree.path], sha) == ()
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00" * 9, b"x" * (MAX_BYTES + 1), b""])
 def test_a_file_of_junk_or_of_no_measure_names_nobody(linux: Linux, content: bytes) -> None:
     sha = change(linux, {"MAINTAINERS": content, "mm/vmscan.c": b"int b;\n"})
-    assert files_and_people(linux, sha)[1] == []
+    assert people_of(linux, sha) == []
 
 
 def test_a_link_or_a_folder_in_its_place_names_nobody(linux: Linux) -> None:
     files = {name: content for name, content in BEGIN.items() if name != "MAINTAINERS"}
     sha = linux.write(b"mm: a\n", [linux.head("master")], {**files, "MAINTAINERS/a": b"x", "mm/vmscan.c": b"int b;\n"})
-    assert files_and_people(linux, sha)[1] == []
+    assert people_of(linux, sha) == []
 
 
 def test_trees_that_do_not_know_it_or_are_broken_are_passed_over(linux: Linux, tmp_path: Path) -> None:
@@ -235,9 +233,9 @@ def test_trees_that_do_not_know_it_or_are_broken_are_passed_over(linux: Linux, t
     broken.mkdir()
     (broken / "HEAD").write_text("junk")
     trees = [broken, other.path, tmp_path / "nowhere", linux.path]
-    assert len(touched(trees, sha).responsible) == 3
-    assert touched([linux.path], "0" * 40) == TouchedFiles()
-    assert touched([linux.path], "not a sha") == TouchedFiles()
+    assert len(responsible_for(trees, sha)) == 3
+    assert responsible_for([linux.path], "0" * 40) == ()
+    assert responsible_for([linux.path], "not a sha") == ()
 
 
 def test_a_report_goes_to_those_whom_the_tree_names(world: World, linux: Linux) -> None:

@@ -113,7 +113,6 @@ def test_a_delivery_status_tells_of_each_in_the_servers_words() -> None:
 def test_a_delay_is_no_failure() -> None:
     bounce = read_bounce(DELAYED.encode())
     assert bounce.failed == {}
-    assert bounce.delayed == {"dana@dev.example", "lee@dev.example"}
 
 
 @pytest.mark.parametrize("form", [EXIM, QMAIL])
@@ -214,7 +213,6 @@ def test_a_delivery_status_is_read_however_it_is_encoded(
     status = base64.encodebytes(status.encode()).decode() if encoded else status
     bounce = read_bounce(DSN.format(text="Your mail.", kind=kind, encoding=encoding, status=status).encode())
     assert ("dana@dev.example" in bounce.failed) is failed
-    assert ("dana@dev.example" in bounce.delayed) is not failed
     assert not failed or bounce.failed["dana@dev.example"].startswith(code)
 
 

@@ -113,7 +113,7 @@ def test_a_tree_is_asked_for_maintainers_once_and_for_some_at_a_time(
     kernel.git.commit("another one")
     kernel.walk("linus")
     assert Commit.objects.filter(maintainers=[]).count() == 3
-    monkeypatch.setattr(backfill, "touched_in", None)
+    monkeypatch.setattr(backfill, "responsible_in", None)
     kernel.git.commit("and one more")
     kernel.walk("linus")
 
@@ -141,7 +141,7 @@ def test_a_culprit_that_can_not_be_read_now_is_asked_for_again(kernel: Kernel, m
         raise Unreadable("git took longer than 60 s")
 
     with monkeypatch.context() as patch:
-        patch.setattr(backfill, "touched_in", unreadable)
+        patch.setattr(backfill, "responsible_in", unreadable)
         kernel.walk("linus")
     culprit = Commit.objects.get(report__isnull=False)
     assert (culprit.author_email != "", culprit.maintainers) == (True, None)
