@@ -226,7 +226,7 @@ RULE = "classifier"
 # Chosen by cross-validation over the labelled threads (make accuracy; docs/reading.md has its figures), some of them
 # also by 199 more replies to robots' reports, which are not kept here. The threads put aside had no part in the choice.
 ACTS = 0.65  # the probability above which an effect acts by itself
-SURER = {"disputed": 0.85, "fix_failed": 0.90}  # the same for those that were wrong most often
+SURER = {"disputed": 0.85, "fix_failed": 0.90}  # the same for those that were wrong most often, without a rule
 AGREES = 0.35  # the same for one that a rule finds, too
 # The same where little is at stake, as when the lab has answered something or is asked for something; and for what is
 # said in few words, of which there are few examples to learn from: a maintainer has taken the fix.
@@ -297,7 +297,8 @@ def _acting(by_rule: Mapping[str, Effect], opinion: Opinion) -> str:
     likely = opinion.probabilities
     first = next(iter(likely))
     not_alone = CLOSING | {"none", "responded"} | (_MUST_BE_SAID - by_rule.keys())
-    if first not in not_alone and likely[first] >= SURER.get(first, ACTS):
+    enough = ACTS if first in by_rule else SURER.get(first, ACTS)
+    if first not in not_alone and likely[first] >= enough:
         return first
     for name in (first, *by_rule):
         rule = by_rule.get(name)
@@ -306,8 +307,8 @@ def _acting(by_rule: Mapping[str, Effect], opinion: Opinion) -> str:
         if is_auto and likely.get(name, 0.0) >= agrees:
             return name
     engaged = sum(probability * ALSO_RESPONDED.get(name, 0.0) for name, probability in likely.items())
-    enough = ENGAGED_FIRST if first == "responded" else ENGAGED
-    return "responded" if engaged >= enough and first != "none" else ""
+    least = ENGAGED_FIRST if first == "responded" else ENGAGED
+    return "responded" if engaged >= least and first != "none" else ""
 
 
 def _is_auto(effect: Effect | None) -> bool:

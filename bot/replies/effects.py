@@ -332,9 +332,9 @@ def _keeps_a_list(reading: Reading) -> bool:
 
 
 def _cautious(effects: list[Effect], reading: Reading) -> list[Effect]:
-    """Return effects of which three are only suggested: a request that calls somebody else by name, a request to a
-    person without a question, and that a fix was applied, in an answer to the report itself, where no fix has been
-    named yet.
+    """Return effects of which four are only suggested: a request that calls somebody else by name, a request to a
+    person without a question, a patch that only debugs, and that a fix was applied, in an answer to the report itself,
+    where no fix has been named yet.
     """
     to_others = {sentence.text for sentence in reading.sentences if reading.audience.is_another(sentence)}
     asks = not reading.reporters or any(sentence.asks for sentence in reading.sentences)
@@ -342,6 +342,7 @@ def _cautious(effects: list[Effect], reading: Reading) -> list[Effect]:
         replace(one, mode=Mode.SUGGEST)
         if (one.kind is EventKind.ASKED and one.quote in to_others)
         or (one.kind is EventKind.ASKED and not asks and not (one.title or one.remark))
+        or one.rule == "debug_patch"
         or (one.kind is EventKind.FIX_QUEUED and reading.answers_robot and not (one.title or one.remark))
         else one
         for one in effects
@@ -361,13 +362,13 @@ def _with_rules_alone(effects: Sequence[Effect], decided: list[Effect], opinion:
     These are said in a few words, in many ways, of which the classifier has learned few. Of a test it never says the
     opposite of the rule, and what it alone suggests stands back.
     """
-    asked = [effect for effect in effects if effect.rule == "operator_asks"]
     stated = [
         effect
         for effect in effects
         if effect.kind in _STATED
         and opinion.certainty(name_of(effect)) >= (_LEAST_OF_LAB if effect.rule in _LAB_RULES else _LEAST_CERTAINTY)
     ]
+    asked = [effect for effect in effects if effect.rule == "operator_asks"]
     by_rules = {effect.kind for effect in effects}
     outcomes = by_rules & _OUTCOMES
     decided = [effect for effect in decided if not (outcomes and effect.kind in _OUTCOMES - outcomes)]

@@ -25,6 +25,7 @@ from tracker.domain.archived_reports import MAX_SENTENCE, MAX_VALUE, UNKNOWN, Fa
 OFFERED = 7  # the score from which a mail is offered; `is_performance` of one that a command names
 FORWARDED = re.compile(r"\A\s*fwd?:\s*", re.I)  # by who keeps a distribution's bugs, say
 _PULL = re.compile(r"\s*\[(?:(?:git )?pull|ann(?:ounce)?)\b", re.I)
+_COMMENTS = re.compile(r"\s*\[RFC\]", re.I)  # asks for comments, on a patch or on something else
 _MOST_CHANGE = 1_000_000.0  # per cent
 
 
@@ -34,7 +35,8 @@ def read_report(reading: Reading) -> PersonReport | None:
     if reading.kind is not SenderKind.PERSON or not mail.message_id or not mail.author.email:
         return None
     subject = FORWARDED.sub("", mail.subject, count=1)
-    if is_answer(subject) or mail.ancestors or is_posting(subject) or _PULL.match(subject):
+    is_patch = is_posting(subject) and not (_COMMENTS.match(subject) and not reading.patches)
+    if is_answer(subject) or mail.ancestors or is_patch or _PULL.match(subject):
         return None
     text = mail_text(mail.subject, reading.own_text)
     introduced = _introduced(reading)
@@ -110,7 +112,7 @@ def _short(fact: Fact) -> Fact:
 _POOR = re.compile(
     r"\b(?:bad|poor|low|terrible|awful|horrible|abysmal|dismal) (?:[\w/-]+ ){0,2}"
     r"(?:performance|perf|throughput|speeds?|bandwidth|iops|results?)\b"
-    r"|\bhigh(?:er)? (?:[\w/-]+ ){0,3}(?:latenc(?:y|ies)|load|delays?|cpu usage)\b",
+    r"|\bperformance (?:bug|problem)s?\b|\bhigh(?:er)? (?:[\w/-]+ ){0,3}(?:latenc(?:y|ies)|load|delays?|cpu usage)\b",
     re.I,
 )
 _STRONG = re.compile(

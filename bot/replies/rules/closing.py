@@ -27,6 +27,7 @@ DISPUTES = (
             "it's not a false positive.",
             "I'm not surprised that this patch makes a difference.",
             "If it is noise, should we then exclude this platform from the report of cyclictest?",
+            "These numbers are scary, unless they're not meaningful.",
         ),
         cue=words(
             "is|are|be|looks|seems … bogus",
@@ -60,7 +61,7 @@ DISPUTES = (
             "test|benchmark|workload|metric|comparison … is|are|looks|seems … broken|flawed|meaningless|invalid|"
             "misleading|useless|unstable|flaky",
         ),
-        unless=(_DENIED, REPORTED),
+        unless=(_DENIED, REPORTED, Unless("says so under a condition", words("unless"))),
         question=False,
         improvement=False,
         does=EventKind.DISPUTED,
@@ -188,8 +189,14 @@ DROPS = (
         intent=Intent.ANNOUNCES_DROP,
         says="""The writer is about to drop or revert it, or has reverted it, even for a test: "I'll drop it", "let's
         revert this".""",
-        yes=("Okay, let's just revert it.", "Good catch, will revert it.", "Fine, I'm backing out the series."),
-        no=("I won't drop it.", "The throughput will drop."),
+        yes=(
+            "Okay, let's just revert it.",
+            "Good catch, will revert it.",
+            "Fine, I'm backing out the series.",
+            "My plan is to revert both patches before the release.",
+            "For now a revert is the way to go.",
+        ),
+        no=("I won't drop it.", "The throughput will drop.", "The plan is to drop the lock earlier."),
         cue=words(
             "<i have> now|just|already|since? reverted <culprit>",
             "<culprit> has_been|have_been|was|were|got now|already? reverted|backed_out|dropped",
@@ -202,6 +209,9 @@ DROPS = (
             # "Thanks, will drop it."; not "the throughput will drop"
             "/(?:\\A|(?<=[,;:.] ))will (?:drop|revert)(?=[.!,]|\\Z| (?:it|this|that|them)\\b)/",
             "fine|ok|okay with dropping|reverting",
+            "plan|idea is|was now? to just? <drop> <culprit>",
+            "plan|idea is|was now? to just? revert|back_out",
+            "revert|reverting <culprit>? is|seems|looks_like the_way_to_go|the_right_thing|the_best_option",
         ),
         unless=(NEGATED, REPORTED),
         question=False,
@@ -244,13 +254,17 @@ DROPS = (
         name="requests_drop",
         intent=Intent.REQUESTS_DROP,
         says="""Someone asks to drop or revert it: "can you remove this patch from for-next".""",
-        yes=("Lee, could you please drop this patch from -next?", "can you remove this patch from for-next"),
+        yes=(
+            "Lee, could you please drop this patch from -next?",
+            "can you remove this patch from for-next",
+            "Yes, my patch should get reverted.",
+        ),
         no=("Nobody asked for a revert.",),
         cue=words(
             "can|could|would|will|please|should|shall|must|need_to|have_to|better|suggest|propose … <drop> <culprit>",
             "suggest|propose|consider … dropping|reverting|removing <culprit>",
             "shouldn't|why_not … <culprit>|we … be? <dropped>|<drop>",
-            "<culprit> should|must|needs_to|has_to|ought_to be <dropped>",
+            "<culprit> should|must|needs_to|has_to|ought_to be|get <dropped>",
             "^ please? drop|revert <culprit>",
         ),
         unless=(
@@ -348,6 +362,8 @@ EXPECTED = (
             "I'm going to forget this report.",
             "So I don't think that we need to change anything.",
             "We don't plan to optimise for this case.",
+            "I do not plan any further work on this.",
+            "I won't consider this a regression.",
         ),
         no=(
             "We should look into this one.",
@@ -364,6 +380,8 @@ EXPECTED = (
             "<i> won't|will_not fix|send|look|worry|spend|bother|change|do_anything|pursue",
             "<i> don't|do_not … care|worry|bother",
             "<i> don't|do_not|no intend|plan|have_plans to",
+            "<i> don't|do_not plan any|on|further|more",
+            "<i>|<i will> don't|do_not|won't|not|wouldn't consider|count|treat|regard this|it|that as? a? <regression>",
             "no plan|plans|intention|interest|desire in|of|to? try|trying|work|working|fix|fixing|pursue|pursuing",
             "<not> think …… need|have to do|change|fix anything|something",
             r"/(?:can't|cannot|can not) fix (?:it|this|that|the (?:issue|regression|problem))(?=[.!,;]|\Z)/",

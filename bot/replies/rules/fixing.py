@@ -129,7 +129,7 @@ FIXES = (
         name="fix_posted",
         intent=Intent.FIX_ELSEWHERE,
         says="""A fix is said to be posted elsewhere: "I've sent a patch", "the patch in my reply".""",
-        yes=("I've sent a patch for that already.", "I've sent a patch"),
+        yes=("I've sent a patch for that already.", "I've sent a patch", "I just sent the new version."),
         no=("I haven't posted a fix.",),
         cue=words(
             "<i have> just|already|also? posted|reposted|re-posted|sent|sent_out|submitted|mailed … <patch>",
@@ -138,6 +138,7 @@ FIXES = (
             "try|test|see … <patch> … /https?:\\S+/",
             "<i have> … pushed|put|uploaded …… fix|patch|branch|candidate",
             "he|she has already? sent|posted|submitted a|the … fix|patch|series",
+            "<i> just|already|also sent|posted|submitted|mailed|sent_out a|the|another|my …… <new patch>",
             "which|that i already|just? posted|sent|mailed|submitted|reposted|re-posted",
             "there's|there_is … patch|fix|series … from|by|on|posted",
             "/v\\d+/|new_version|fix|patch|series is|are out|up|posted|on_the_list|on_lore",
@@ -215,6 +216,9 @@ FIXES = (
             "Right now I'm trying to rewrite this patch.",
             "Thanks for the information, I'll fix it.",
             "I'm working on a fix and will add documentation.",
+            "Good point, I'll make this change in V6.",
+            "Let me send over a v3 in a little bit.",
+            "I'll move the check back to the caller in the next version.",
         ),
         no=(
             "If it is real, I will send a patch.",
@@ -223,6 +227,7 @@ FIXES = (
         ),
         cue=words(
             "<i will> … <make> … <new patch>",
+            "let_me send|post|respin|resend|prepare|cook_up … <new patch>",
             "<i will> … <mend> it|this|that|these|up|things",
             "<i will> get it|this|that|these fixed|sorted|addressed|resolved",
             "<i will> …… send|post|submit it|this|that|them",
@@ -233,6 +238,7 @@ FIXES = (
             "<i> already? have a|the|some … <new patch> ready|queued|for|in_the_works|in_progress|in_testing",
             "<i will> rewrite|redo|revisit|rework <culprit>",
             "/v\\d+/|new_version|next_version will have|fix|bring|restore|address",
+            "<i will> …… in|for the? /v\\d+(?!\\.)/|next_version|next_revision|next_spin|next_series",
             "new|next version|series|patch|/v\\d+/ … soon|tomorrow|shortly|next_week|this_week|in_a_week|in_a_day",
             "write|prepare … proper changelog|commit_message|patch|description",
             "formal|formally patch|posting|post|send|submit",

@@ -115,6 +115,7 @@ RULES = (
         yes=(
             "your patch doesn't help.",
             "it didn't fix the issue",
+            "We tested this patch, unfortunately we found an even bigger regression.",
             "With your patch applied, the regression still exists in v5.6-rc7.",
         ),
         no=(
@@ -131,6 +132,7 @@ RULES = (
             "no obvious|significant|visible|clear|big difference|diff|change|changes",
             "nearly|almost no|same difference|change|result*",
             "even|much worse",
+            "even|much bigger|larger regression|slowdown|drop",
             "none of them|these|the_patches … <help>|helps",
             "still … has|have|see|saw|there|show|shows|exist|exists|observe|observed|got ……"
             " regression|slowdown|drop|degradation|issue|/-\\d[\\d.]*%/",
@@ -317,10 +319,12 @@ RULES = (
             "The commit dropped the trylock flag.",
             "I haven't dropped it.",
             "Do you have time to take a look at this regression?",
+            "not sure if this page is helpful for you?",
         ),
         cue=words("/\\w+/"),
         unless=(
             Unless("asks for attention", words("time to …… look|check", "any update*|news|comment*|progress|plan*")),
+            Unless("offers something", words("^ not_sure if|whether", "if you want|need|like|have any")),
         ),
         by=By.OPERATOR,
         question=True,

@@ -118,6 +118,8 @@ USERS = (
             "The patch seems to fix the issue.",
             "Great, that does the trick.",
             "With v2 the throughput is back to normal.",
+            "I applied it, and it did fix the issue I had.",
+            "OK, I re-tested it with the new version of the patch and it still works.",
         ),
         no=(
             "Reverting that commit fixes it.",
@@ -126,7 +128,8 @@ USERS = (
             "It doesn't fix the problem for me.",
         ),
         cue=words(
-            "<patch>|it|this|that|which seems|appears|does? to? <fixes> the|this|it|my|that|our",
+            "<patch>|it|this|that|which seems|appears|does|did? to? <fixes> the|this|it|my|that|our",
+            "tested|retested|re-tested|tried …… <patch> …… it|that still? works",
             "<patch>|it|this works|helps|helped for_me|for_us|here|fine|well|great",
             "confirm|confirmed|verified …… works|fixes|fixed|solves|resolves|helps|gone",
             "yes|indeed it|that|this? works|helps|fixes",

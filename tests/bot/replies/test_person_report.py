@@ -326,6 +326,9 @@ OFFERS: tuple[tuple[str, str, bool], ...] = (
     ("Sluggish system with 6.12", "It is slow when I copy files.", False),
     ("raid1 has 3 times higher write latency since 6.12", "With 6.6 it was normal.", True),
     ("fio question", "How do I measure throughput?", False),
+    ("[RFC] performance regression since 6.12", f"Bisected to {SHA[:12]}; what shall we do?", True),
+    ("NVMe performance bug since kernel 6.12", "A copy takes over 160 s, with 6.11 it took 75 s.", True),
+    ("NVMe performance problem", "A copy takes over 160 s.", False),
 )
 
 
