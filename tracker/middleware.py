@@ -33,61 +33,55 @@ _RETRY, _RETRY_STORING = 10, 60  # seconds
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"})
 
 
-class NamedControls:
+GetResponse = Callable[[HttpRequest], HttpResponse]
+
+
+def named_controls(get_response: GetResponse) -> GetResponse:
     """Shows characters that turn or break a line by their names; kept pages have them named already."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return name_controls(self.get_response(request))
+    return lambda request: name_controls(get_response(request))
 
 
-class MeasuredRequests:
+def measured_requests(get_response: GetResponse) -> GetResponse:
     """Times each request by the name of its page, never by its path, and marks its log lines with an id of ours."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def middleware(request: HttpRequest) -> HttpResponse:
         began = time.perf_counter()
         with bound(request=uuid.uuid4().hex[:12], path=request.path):
-            response = self.get_response(request)
+            response = get_response(request)
         match = request.resolver_match
         page = (match.url_name or "unnamed") if match else "none"  # a stranger's paths must not become labels
         method = request.method if request.method in _METHODS else "other"
         REQUEST_TIMES.labels(page, method, f"{response.status_code // 100}xx").observe(time.perf_counter() - began)
         return response
 
+    return middleware
 
-class FoldedReports:
+
+def folded_reports(get_response: GetResponse) -> GetResponse:
     """Says how far it is while reports are folded after an upgrade, instead of showing empty tables.
 
     What comes in is taken meanwhile, and probes are answered.
     """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.method not in ("GET", "HEAD") or request.path.startswith(_ALWAYS_SHOWN):
-            return self.get_response(request)
-        if at := event_log.progress():
+    def middleware(request: HttpRequest) -> HttpResponse:
+        shows = request.method in ("GET", "HEAD") and not request.path.startswith(_ALWAYS_SHOWN)
+        if shows and (at := event_log.progress()):
             return unavailable(request, str(at))
-        return self.get_response(request)
+        return get_response(request)
+
+    return middleware
 
 
-class PrivatePages:
+def private_pages(get_response: GetResponse) -> GetResponse:
     """Marks pages as private where the browser has a session; no query is made to find out."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
+    def middleware(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
         if settings.SESSION_COOKIE_NAME in request.COOKIES or settings.SESSION_COOKIE_NAME in response.cookies:
             response["Cache-Control"] = "private, no-store"
         return response
+
+    return middleware
 
 
 def failed(request: HttpRequest) -> HttpResponse:

@@ -306,12 +306,12 @@ INSTALLED_APPS = [
     "bot",
 ]
 MIDDLEWARE = [
-    "tracker.middleware.MeasuredRequests",
+    "tracker.middleware.measured_requests",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.gzip.GZipMiddleware",
-    "tracker.middleware.FoldedReports",
-    "tracker.middleware.PrivatePages",
+    "tracker.middleware.folded_reports",
+    "tracker.middleware.private_pages",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -319,7 +319,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "tracker.middleware.NamedControls",
+    "tracker.middleware.named_controls",
     "tracker.pages.http.Refusals",
     "tracker.pages.cached.CachedPages",
 ]

@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import Case, Q, When
 
@@ -73,7 +74,6 @@ from tracker.models import (
 from tracker.models.mail import PEOPLE
 from tracker.services import catalog, event_log, person_reports, report_summary
 from tracker.services.accounts import ERASED
-from tracker.services.person_reports import PersonMail
 from tracker.services.report_actions import SECOND_OPINION, UNVERIFIED_REPORT, check, named_person
 
 log = logging.getLogger(__name__)
@@ -310,55 +310,48 @@ class MailFiler:
         self.opened_now.append(offer.message_id)
         return self.known.relations(reading)
 
-    def _person_mail(self, reading: Reading, report: PersonReport, source: RawMessage) -> PersonMail:
+    def _as_offer(self, reading: Reading, report: PersonReport, source: RawMessage) -> dict[str, Any]:
+        """Return the columns of a person's report in the review queue."""
         mail, trust = reading.mail, reading.trust
         to = mail.to if trust.covers("to") or not trust.proven else ()
         cc = mail.cc if trust.covers("cc") or not trust.proven else ()  # anybody can add one that is not signed
         others = [address for address in (*to, *cc) if address.email != mail.author.email]
-        return PersonMail(
-            mail.message_id,
-            mail.subject,
-            _sent_at(mail, source.received_at),
-            tuple(person_keys([mail.author])),
-            tuple(person_keys(others)),
-            subsystem_by_title_or_list(report, mail),
-            reading.trust.proven,
-        )
-
-    def _offer(self, reading: Reading, report: PersonReport, source: RawMessage, opened_by: str = "") -> Filed:
-        """Keep a mail as an offer for the review queue, or as one that a command has made a report."""
-        mail = self._person_mail(reading, report, source)
-        author = reading.mail.author
-        values = {
+        return {
+            "message_id": mail.message_id,
             "source": source,
             "subject": mail.subject,
-            "author_name": author.name,
-            "author_email": author.email,
-            "sent_at": mail.sent_at,
-            "reporters": list(mail.writer),
-            "recipients": list(mail.recipients),
-            "subsystem": mail.subsystem,
-            "proven": mail.proven,
+            "author_name": mail.author.name,
+            "author_email": mail.author.email,
+            "sent_at": _sent_at(mail, source.received_at),
+            "reporters": person_keys([mail.author]),
+            "recipients": person_keys(others),
+            "subsystem": subsystem_by_title_or_list(report, mail),
+            "proven": trust.proven,
             "score": report.score,
             "facts": report.stored(),
         }
+
+    def _offer(self, reading: Reading, report: PersonReport, source: RawMessage, opened_by: str = "") -> Filed:
+        """Keep a mail as an offer for the review queue, or as one that a command has made a report."""
+        values = self._as_offer(reading, report, source)
+        message_id = reading.mail.message_id
         decision = {"decision": Decision.ACCEPTED, "decided_by": opened_by, "decided_at": self.now}
         if opened_by:
             values |= decision
-        row, made = OfferedReport.objects.get_or_create(message_id=mail.message_id, defaults=values)
+        row, made = OfferedReport.objects.get_or_create(message_id=message_id, defaults=values)
         # A Message-ID can be known, and used, before its mail arrives.
-        makes_way = row.decision == Decision.OPEN and not row.proven and mail.proven
+        makes_way = row.decision == Decision.OPEN and not row.proven and reading.trust.proven
         if not made and (row.source_id == source.pk or makes_way):
             decided = row.decision != Decision.OPEN
             kept = {name: value for name, value in values.items() if not (decided and name in decision)}
             OfferedReport.objects.filter(pk=row.pk).update(**kept)
         self._has_offers = self._has_offers or made
-        return Filed(mail.message_id, is_offer=True, was_known=not made)
+        return Filed(message_id, is_offer=True, was_known=not made)
 
     def _file_person_report(self, reading: Reading, person_report: PersonReport, source: RawMessage) -> Filed:
         """File the mail in which a person reports a regression: with their report, or with one of the same culprit."""
         self._offer(reading, person_report, source, opened_by=reading.mail.author.email)
-        mail = self._person_mail(reading, person_report, source)
+        mail = OfferedReport(**self._as_offer(reading, person_report, source))
         report, own = person_reports.open_report(mail, person_report)
         event = person_report_event(person_report, mail.message_id, mail.sent_at)
         self._touched |= event_log.append([event_log.event_row(report, event, self.now, mail.subject)])

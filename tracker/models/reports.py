@@ -220,22 +220,16 @@ class Event(NaturalModel):
 
     def value(self) -> EventData:
         """Return the event as `fold` takes it."""
-        return EventData(
-            key=self.key,
-            kind=EventKind(self.kind),
-            occurred_at=self.occurred_at,
-            role=Role(self.role),
-            message_id=self.message_id,
-            commit=self.commit,
-            result=self.result,
-            actor=self.actor,
-            title=self.title,
-            tag=self.tag,
-            tree=self.tree,
-            remark=self.remark,
-            reverses=self.reverses,
-            in_reply_to=self.in_reply_to,
-        )
+        return _event_data(self, _EVENT_COLUMNS)
+
+
+_EVENT_COLUMNS = tuple(name for name in EventData.__dataclass_fields__ if name not in ("kind", "role"))
+_SUGGESTED_COLUMNS = tuple(name for name in _EVENT_COLUMNS if name not in ("result", "actor", "reverses"))
+
+
+def _event_data(row: "Event | Suggestion", columns: tuple[str, ...]) -> EventData:
+    named = {name: getattr(row, name) for name in columns}
+    return EventData(kind=EventKind(row.kind), role=Role(row.role), **named)
 
 
 class Decision(models.TextChoices):
@@ -295,19 +289,7 @@ class Suggestion(models.Model):
 
     def value(self) -> EventData:
         """Return the event that it would become."""
-        return EventData(
-            key=self.key,
-            kind=EventKind(self.kind),
-            occurred_at=self.occurred_at,
-            role=Role(self.role),
-            message_id=self.message_id,
-            commit=self.commit,
-            title=self.title,
-            tag=self.tag,
-            tree=self.tree,
-            remark=self.remark,
-            in_reply_to=self.in_reply_to,
-        )
+        return _event_data(self, _SUGGESTED_COLUMNS)
 
 
 class OfferedReport(models.Model):

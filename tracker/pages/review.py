@@ -33,7 +33,6 @@ from tracker.models import (
     Archive,
     Decision,
     Message,
-    Mirror,
     OfferedReport,
     PendingReference,
     RawMessage,
@@ -206,7 +205,7 @@ def _queue(
 ) -> dict[str, Any]:
     """Return the first rows of each section, or those after a position and before a key. `more_suggestions` and
     `older_quarantine`: where the next page begins, "" and None on the last; `total` and `kinds`: how many suggestions
-    wait, whatever the filter; `failing`: archives that can't be read.
+    wait, whatever the filter.
     """
     undecided = Suggestion.objects.filter(decision=Decision.OPEN)
     numbers = undecided.order_by().values_list("kind", "rule").annotate(number=Count("pk"), newest=Max("pk"))
@@ -236,7 +235,6 @@ def _queue(
         "quarantine": quarantined[:PAGE],
         "older_quarantine": quarantined[PAGE - 1].pk if len(quarantined) > PAGE else None,
         "archives": _archives(now),
-        "failing": list(Mirror.objects.exclude(error="").order_by("path")[:PAGE]),
         "trees": list(Tree.objects.exclude(path="").defer("cursor").order_by("name")[:PAGE]),
         "rules": [RuleRow(record, by_rule[record.rule], newest) for record in (*decided, *new)],
         "has_pending_mail": PendingReference.objects.filter(own=True).exists(),  # of a report that was not seen

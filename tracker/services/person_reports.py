@@ -11,7 +11,7 @@ proven writers first, the likeliest first, so that no flood of forged ones keeps
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
@@ -28,24 +28,11 @@ MOST_BY_ONE = 5  # those of one address
 _SHORTEST = 10  # digits of a sha that name a commit that is not known yet
 
 
-@dataclass(frozen=True, slots=True)
-class PersonMail:
-    """What a report takes from the mail besides its facts. `writer`, `recipients`: their addresses and names."""
-
-    message_id: str
-    subject: str
-    sent_at: datetime
-    writer: tuple[str, ...]
-    recipients: tuple[str, ...]
-    subsystem: str
-    proven: bool
-
-
-def open_report(mail: PersonMail, facts: PersonReport) -> tuple[Report, bool]:
+def open_report(mail: OfferedReport, facts: PersonReport) -> tuple[Report, bool]:
     """Return the report of a person's mail, and whether it is theirs; it joins one about the same culprit.
 
     Of several people who report a commit, the first by the date of the mail is the reporter, whichever was read first.
-    The caller records the event that it was reported (`person_report.reported_event`).
+    The caller records the event that it was reported (`archived_reports.reported_event`).
     """
     report, stand_in = _stand_in(mail.message_id)
     if report is None:  # else it is read again
@@ -58,7 +45,7 @@ def open_report(mail: PersonMail, facts: PersonReport) -> tuple[Report, bool]:
         report = before or catalog.report_for(culprit, Verdict.REGRESSION, title=mail.subject)
         if culprit.placeholder:
             report.tag = tag_of(stand_in)
-    report.reported_by, report.reporters = ReportedBy.PERSON, list(mail.writer)
+    report.reported_by, report.reporters = ReportedBy.PERSON, mail.reporters
     report.facts = {**facts.stored(), "mail": mail.message_id, "sent": mail.sent_at.isoformat()}
     report.title, report.subsystem = mail.subject, report_summary.clipped(mail.subsystem)
     report.recipients, report.people_verified = sorted(set(mail.recipients)), mail.proven
@@ -66,7 +53,7 @@ def open_report(mail: PersonMail, facts: PersonReport) -> tuple[Report, bool]:
     return report, True
 
 
-def _is_earlier(mail: PersonMail, report: Report) -> bool:
+def _is_earlier(mail: OfferedReport, report: Report) -> bool:
     """Whether a mail is the one that made this report, or was sent before that one."""
     made_by = (str(report.facts.get("sent", "")), str(report.facts.get("mail", "")))
     return (mail.sent_at.isoformat(), mail.message_id) <= made_by
@@ -151,17 +138,8 @@ def decide(offer: OfferedReport, decision: Decision, person: str, now: datetime)
     if not waiting.update(decision=decision, decided_by=person, decided_at=now) or decision != Decision.ACCEPTED:
         return None
     facts = offer.person_report
-    mail = PersonMail(
-        offer.message_id,
-        offer.subject,
-        offer.sent_at,
-        tuple(offer.reporters),
-        tuple(offer.recipients),
-        offer.subsystem,
-        offer.proven,
-    )
-    report, _ = open_report(mail, facts)
-    event = replace(reported_event(facts, mail.message_id, mail.sent_at), actor=person)
+    report, _ = open_report(offer, facts)
+    event = replace(reported_event(facts, offer.message_id, offer.sent_at), actor=person)
     events = [row.value() for row in report.events.all()]
     if event.key not in {standing.key for standing in effective_events(events)}:  # new, or it was taken back
         event = replace(event, key=event_log.free_key(event.key, {before.key for before in events}))

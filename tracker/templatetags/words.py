@@ -3,12 +3,10 @@
 import math
 import shlex
 from collections.abc import Mapping
-from datetime import datetime
 
 import nh3
 from django import template
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
@@ -68,18 +66,6 @@ def reasons(value: str) -> str:
 def words(value: str) -> str:
     """Format a state or kind: "no response" for "no_response"."""
     return value.replace("_", " ")
-
-
-@register.filter
-def age(value: datetime | None) -> str:
-    """Format how long ago a time was, in its largest unit: "3 d"; an em dash for None."""
-    if value is None:
-        return "—"
-    seconds = max(0, int((timezone.now() - value).total_seconds()))
-    for size, unit in ((365 * 86400, "y"), (86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return "now"
 
 
 @register.filter

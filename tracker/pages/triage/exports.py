@@ -22,7 +22,7 @@ from tracker.documents.blocks import escaped
 from tracker.domain import versions
 from tracker.domain.events import OPEN, Verdict
 from tracker.domain.report_state import NOT_BISECTED
-from tracker.domain.text import NONE, number, printable, signed_pct
+from tracker.domain.text import number, printable, signed_pct
 from tracker.models import Finding, Report
 from tracker.pages.http import csv_response
 from tracker.pages.report_json import directions, report_json
@@ -56,7 +56,7 @@ def reports_text(rows: Rows) -> str:
     """Return reports as paragraphs of 78 columns; "" for none."""
     paragraphs = [
         [
-            *_wrapped(f"{_change(row)}  {_commit(row)} {_name(row)}"),
+            *_wrapped(f"{signed_pct(row['change'])}  {_commit(row)} {_name(row)}"),
             *_wrapped(row["status"], _INDENT),
             *_wrapped(_place(row), _INDENT),
         ]
@@ -70,7 +70,7 @@ def as_markdown(title: str, sections: Sections, url: str) -> bytes:
     for section, rows in sections.items():
         lines += ["", f"## {TITLES[section]} ({len(rows)})", ""]
         lines += [
-            f"- **{escaped(_change(row))}** [{_commit(row)}]({row['url']}) {escaped(_name(row))}: "
+            f"- **{escaped(signed_pct(row['change']))}** [{_commit(row)}]({row['url']}) {escaped(_name(row))}: "
             f"{escaped(row['status'])} ({escaped(_place(row))})"
             for row in rows
         ] or ["none"]
@@ -92,7 +92,7 @@ def as_atom(title: str, sections: Sections, url: str) -> bytes:
     )
     for row in sorted(rows, key=lambda row: row["changed_at"] or newest, reverse=True):
         feed.add_item(
-            title=printable(f"{_change(row)} {_commit(row)} {_name(row)}"),
+            title=printable(f"{signed_pct(row['change'])} {_commit(row)} {_name(row)}"),
             link=row["url"],
             description=printable(f"{row['status']}; {_place(row)}"),
             unique_id=row["url"],
@@ -112,7 +112,11 @@ def as_regzbot(title: str, sections: Sections, url: str) -> bytes:
     paragraphs = []
     for row in rows.values():
         lines = [printable(f"{row['url']} ({row['status']})"), f"#regzbot introduced: {_introduced(row)}"]
-        lines += [printable(f"#regzbot title: {_change(row)} {row['metric']}: {row['culprit_title'] or row['title']}")]
+        lines += [
+            printable(
+                f"#regzbot title: {signed_pct(row['change'])} {row['metric']}: {row['culprit_title'] or row['title']}"
+            )
+        ]
         if fix := row["fix"]["title"] or row["fix"]["sha"]:
             lines += [printable(f"#regzbot fix: {fix}")]
         paragraphs.append("\n".join(lines))
@@ -167,10 +171,6 @@ def _csv_rows(
                 "high": headline.high_pct if headline else None,
                 "silence_days": (now - since).days if since and report.state in OPEN else None,
             }
-
-
-def _change(row: Mapping[str, Any]) -> str:
-    return signed_pct(row["change"]) if row["change"] is not None else NONE
 
 
 def _name(row: Mapping[str, Any]) -> str:
