@@ -172,7 +172,7 @@ def test_suggestions_are_paged_and_the_page_costs_the_same(
         for number in range(130)
     )
     Archive.objects.bulk_create(Archive(path=f"/lists/{number}") for number in range(120))
-    with django_assert_num_queries(17):
+    with django_assert_num_queries(16):
         page = client.get("/review/").content.decode()
     assert ("words 129" in page, "words 79" in page) == (True, False)
     later = f"0.{Suggestion.objects.order_by('-pk')[49].pk}"

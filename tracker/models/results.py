@@ -113,13 +113,19 @@ class Finding(NaturalModel):
         ]
 
     @property
+    def spread_pct(self) -> float | None:
+        """The larger spread of the two sides, in per cent of their means."""
+        spreads = [spread for spread in (self.old_stddev_pct, self.new_stddev_pct) if spread is not None]
+        return max(spreads, default=None)
+
+    @property
     def times_noise(self) -> float | None:
         """The change in multiples of the usual noise, else of the larger spread of both sides; None if neither is
         known.
         """
         if self.effect is not None:
             return self.effect
-        spread = max(self.old_stddev_pct or 0.0, self.new_stddev_pct or 0.0)
+        spread = self.spread_pct or 0.0
         return abs(self.change_pct_raw) / spread if self.change_pct_raw is not None and spread > 1e-9 else None
 
     def __str__(self) -> str:

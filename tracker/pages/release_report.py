@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from django.conf import settings
 from django.contrib import messages
-from django.db.models import Prefetch, Q
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -27,7 +27,6 @@ from tracker.domain.kernel_comparison import Box
 from tracker.domain.versions import CyclePoint
 from tracker.models import (
     Event,
-    Finding,
     Kernel,
     Machine,
     Parameter,
@@ -42,6 +41,7 @@ from tracker.pages.http import cleaned, permission_required
 from tracker.pages.prose import editing, in_form, save_text, texts
 from tracker.pages.report import find_report
 from tracker.services.accounts import CHANGE_REPORTS
+from tracker.services.report_summary import headline_of, with_headlines
 
 
 def document(release: Release, lab: str, now: datetime) -> Document:
@@ -103,11 +103,8 @@ def in_cycle(version: str) -> Q:
 
 def _reports(which: Q) -> list[Report]:
     """Return reports with their headlines, those of which most is certain first: two queries."""
-    headlines = Finding.objects.filter(headline=True).select_related("metric", "scenario", "machine")
     rows = Report.objects.filter(which).select_related("culprit", "tree")
-    return list(
-        rows.prefetch_related(Prefetch("findings", headlines, to_attr="headlines")).order_by("-weight", "pk")[:MOST]
-    )
+    return list(with_headlines(rows).order_by("-weight", "pk")[:MOST])
 
 
 def mail_lines(which: Q, version: str) -> list[CycleRow]:
@@ -124,7 +121,7 @@ def _rows(reports: Sequence[Report], version: str) -> list[CycleRow]:
 
 
 def _row(report: Report, version: str, thread: str = "") -> CycleRow:
-    headline: Finding | None = next(iter(report.headlines), None)  # type: ignore[attr-defined]
+    headline = headline_of(report)
     culprit = report.culprit
     scenario = headline.scenario.params.items() if headline else ()
     untitled = str(report) if report.of_person else ": ".join(filter(None, (report.subsystem, report.suite)))
@@ -177,13 +174,11 @@ def kernels(version: str, previous: str) -> tuple[Kernel | None, Kernel | None]:
 
 
 def _highlights(release: Release) -> list[HighlightData]:
-    headlines = Finding.objects.filter(headline=True).select_related("metric", "scenario", "machine")
     chosen = ReportHighlight.objects.filter(release=release).select_related("report__culprit", "report__tree")
-    rows = chosen.prefetch_related(Prefetch("report__findings", headlines, to_attr="headlines"))
     highlights = []
-    for row in rows:
+    for row in with_headlines(chosen, "report__findings"):
         report = row.report
-        headline: Finding | None = next(iter(report.headlines), None)  # type: ignore[attr-defined]
+        headline = headline_of(report)
         tree = report.tree.name if report.tree else ""
         highlights.append(
             HighlightData(

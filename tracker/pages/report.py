@@ -190,7 +190,7 @@ def lead(report: Report, finding: Finding | None, now: datetime) -> Lead:
         values = f"{formats.number(finding.old_mean)} → {formats.number(finding.new_mean)}{unit}"
     if finding and finding.old_runs and finding.new_runs:
         runs = f"{finding.old_runs} + {finding.new_runs} runs"
-        spread = max(finding.old_stddev_pct or 0.0, finding.new_stddev_pct or 0.0)
+        spread = finding.spread_pct
         if spread and finding.change_pct_raw is not None:
             times = abs(finding.change_pct_raw) / spread
             runs += f", which vary by {spread:.1f}%: the change is {formats.multiple(times)} that"

@@ -14,9 +14,10 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, Model, Prefetch, QuerySet
 from django.db.models.functions import Coalesce, Greatest, Least
 from django.utils import timezone
 
@@ -79,10 +80,20 @@ def spark(old: Sequence[float], new: Sequence[float]) -> str:
     return "|".join(",".join(str(y(sample)) for sample in side) for side in sides)
 
 
-def noise(finding: Finding) -> float | None:
-    """Return the larger spread of the two sides, in per cent of their means."""
-    spreads = [spread for spread in (finding.old_stddev_pct, finding.new_stddev_pct) if spread is not None]
-    return max(spreads, default=None)
+_Row = TypeVar("_Row", bound=Model)
+
+
+def with_headlines(rows: QuerySet[_Row], path: str = "findings") -> QuerySet[_Row]:
+    """Return rows whose reports have their headline findings at hand, for `headline_of`: one query more, whatever their
+    number. `path`: from a row to the findings of its report.
+    """
+    findings = Finding.objects.filter(headline=True).select_related("metric", "scenario", "machine")
+    return rows.prefetch_related(Prefetch(path, findings, to_attr="headlines"))
+
+
+def headline_of(report: Report) -> Finding | None:
+    """Return the headline finding of a report that `with_headlines` returned; None for one of a person's alone."""
+    return next(iter(report.headlines), None)  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +293,7 @@ def _set_headline(report: Report, head: Finding | None) -> None:
     report.scenario = " ".join(f"{name}={value}" for name, value in head.scenario.params.items())[:400]
     report.base = clipped(head.base)
     report.change = _finite(head.change)
-    spread, usual = noise(head), head.usual_noise_pct
+    spread, usual = head.spread_pct, head.usual_noise_pct
     report.noise_pct = _finite(spread)
     # Of a side without samples its mean is a dot
     sides = ((head.old_samples, head.old_mean), (head.new_samples, head.new_mean))

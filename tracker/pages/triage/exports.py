@@ -11,7 +11,7 @@ from textwrap import wrap
 from typing import Any
 
 import orjson
-from django.db.models import Prefetch, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
@@ -23,10 +23,11 @@ from tracker.domain import versions
 from tracker.domain.events import OPEN, Verdict
 from tracker.domain.report_state import NOT_BISECTED
 from tracker.domain.text import number, printable, signed_pct
-from tracker.models import Finding, Report
+from tracker.models import Report
 from tracker.pages.http import csv_response
 from tracker.pages.report_json import directions, report_json
 from tracker.pages.triage.table import LIMIT
+from tracker.services.report_summary import headline_of, with_headlines
 
 WIDTH = 78  # columns
 _INDENT = " " * 8
@@ -156,10 +157,9 @@ def _csv_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield each report with its headline's interval, some hundreds at a time."""
     now = timezone.now()
-    headlines = Prefetch("findings", Finding.objects.filter(headline=True), to_attr="headlines")
     for section, reports in sections.items():
-        for report in reports.prefetch_related(headlines).iterator(chunk_size=500):
-            headline: Finding | None = next(iter(report.headlines), None)
+        for report in with_headlines(reports).iterator(chunk_size=500):
+            headline = headline_of(report)
             since = report.last_human_reply_at or report.reported_at
             yield {
                 **report_json(report, by_metric, absolute),

@@ -17,7 +17,7 @@ from itertools import groupby
 from typing import Any
 
 from django.db.models import Count as Number
-from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet, Subquery, TextField, Value
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Cast, Coalesce
 from django.urls import reverse
 
@@ -26,10 +26,10 @@ from tracker.domain import text as formats
 from tracker.domain.events import CLOSED, OPEN, ReportedBy, State, Verdict
 from tracker.domain.report_state import NOT_BISECTED
 from tracker.domain.timeline import LABELS, awaited
-from tracker.models import Event, Finding, Release, Report
+from tracker.models import Event, Release, Report
 from tracker.pages.http import kept
 from tracker.pages.triage.filters import FLAGS, IMPROVEMENTS, NAMES, NOT, SECTIONS, TriageQuery
-from tracker.services.report_summary import clipped
+from tracker.services.report_summary import clipped, headline_of, with_headlines
 
 # --- Rows ---
 
@@ -484,9 +484,7 @@ class PrintedTable:
 
 def table(release: Release, states: Iterable[str] = (), *, missing_in_stable: bool = False) -> PrintedTable:
     """Return the sections in full; only these states if given, or only reports whose fix is missing in stable."""
-    headlines = Finding.objects.filter(headline=True).select_related("metric", "scenario", "machine")
-    related = Report.objects.select_related("culprit")
-    reports = related.prefetch_related(Prefetch("findings", headlines, to_attr="headlines"))
+    reports = with_headlines(Report.objects.select_related("culprit"))
     if states:
         reports = reports.filter(state__in=list(states))
     if missing_in_stable:
@@ -503,7 +501,7 @@ def table(release: Release, states: Iterable[str] = (), *, missing_in_stable: bo
 
 
 def _printed(report: Report) -> PrintedRow:
-    headline: Finding | None = next(iter(report.headlines), None)  # type: ignore[attr-defined]
+    headline = headline_of(report)
     return PrintedRow(
         indicator=headline.metric.name if headline else report.metric,
         report=str(report),
