@@ -15,89 +15,49 @@ from typing import NamedTuple
 
 # --- Words of mail programs ---
 
+# Each a pattern of one group, to stand in others.
 WROTE = (
-    *(
-        "wrote",
-        "writes",
-        "said",
-        "schrieb",
-        "(?:a )?écrit",
-        "escribió",
-        "(?:ha )?scritto",
-        "escreveu",
-        "schreef",
-        "skrev",
-    ),
-    *("skrev följande", "napisał", r"napisał\(a\)", "пишет", "писал", "kirjoitti", "napsal", "yazdı", "写道"),
-    *("のメール", "님이 작성", "napísal(?:a)?", "írta", "(?:ha )?escrit", "(?:a )?scris", "έγραψε", "đã viết", "пише"),
-    *("написав(?:ла)?", "rakstīja", "rašė", "kirjutas", "napisao", "napisala", "je napisal", "написа", "כתב(?:ה)?"),
-    *("نوشت", "كتب", "寫道", "提到", "さんは書きました", "さんが書きました", "menulis", "написал(?:а)?"),
+    "(?:wrote|writes|said|schrieb|(?:a )?écrit|escribió|(?:ha )?scritto|escreveu|schreef|skrev|skrev följande"
+    r"|napisał|napisał\(a\)|пишет|писал|kirjoitti|napsal|yazdı|写道|のメール|님이 작성|napísal(?:a)?|írta"
+    "|(?:ha )?escrit|(?:a )?scris|έγραψε|đã viết|пише|написав(?:ла)?|rakstīja|rašė|kirjutas|napisao|napisala|je napisal"
+    "|написа|כתב(?:ה)?|نوشت|كتب|寫道|提到|さんは書きました|さんが書きました|menulis|написал(?:а)?)"
 )
-ON = ("On", "Am", "Le", "El", "Em", "Op", "Il", "At", "Den", "W dniu", "在")
+ON = "(?:On|Am|Le|El|Em|Op|Il|At|Den|W dniu|在)"
 OLDER_MAIL = (
-    *("Original Message", "Forwarded message", "Ursprüngliche Nachricht", "Message d['’]origine", "Mensaje original"),
-    *("Messaggio originale", "Mensagem original", "Oorspronkelijk bericht", "原始邮件", "邮件原件", "原始郵件"),
-    *("转发的邮件", "Исходное сообщение", "Пересылаемое сообщение", "Weitergeleitete Nachricht"),
-    *("Original-Nachricht", "Message original", "Message transféré", "Mensaje reenviado", "Messaggio inoltrato"),
-    *("Mensagem encaminhada", "元のメッセージ", "転送されたメッセージ", "원본 메시지", "전달된 메시지"),
-    *("Ursprungligt meddelande", "Oprindelig meddelelse", "Opprinnelig melding", "Alkuperäinen viesti"),
-    *("Oryginalna wiadomość", "Wiadomość oryginalna", "Původní zpráva", "Orijinal Mesaj"),
+    "(?:Original Message|Forwarded message|Ursprüngliche Nachricht|Message d['’]origine|Mensaje original"
+    "|Messaggio originale|Mensagem original|Oorspronkelijk bericht|原始邮件|邮件原件|原始郵件|转发的邮件"
+    "|Исходное сообщение|Пересылаемое сообщение|Weitergeleitete Nachricht|Original-Nachricht|Message original"
+    "|Message transféré|Mensaje reenviado|Messaggio inoltrato|Mensagem encaminhada|元のメッセージ"
+    "|転送されたメッセージ|원본 메시지|전달된 메시지|Ursprungligt meddelande|Oprindelig meddelelse"
+    "|Opprinnelig melding|Alkuperäinen viesti|Oryginalna wiadomość|Wiadomość oryginalna|Původní zpráva|Orijinal Mesaj)"
 )
-FROM = (
-    *("From", "Von", "De", "Da", "Van", "Od", "От", "Från", "Fra", "发件人", "寄件者", "差出人", "보낸 사람"),
-    *("Lähettäjä", "Kimden", "Odesílatel"),
-)
+FROM = "(?:From|Von|De|Da|Van|Od|От|Från|Fra|发件人|寄件者|差出人|보낸 사람|Lähettäjä|Kimden|Odesílatel)"
 SENT = (
-    *("Sent", "Date", "Gesendet", "Datum", "Envoyé", "Enviado(?: el)?", "Inviato", "Data", "Verzonden", "Отправлено"),
-    *("Дата", "Skickat", "Sendt", "Wysłano", "Fecha", "Lähetetty", "Gönderildi", "Odesláno", "发送时间", "日期"),
-    *("寄件日期", "送信日時", "보낸 날짜"),
+    "(?:Sent|Date|Gesendet|Datum|Envoyé|Enviado(?: el)?|Inviato|Data|Verzonden|Отправлено|Дата|Skickat|Sendt"
+    "|Wysłano|Fecha|Lähetetty|Gönderildi|Odesláno|发送时间|日期|寄件日期|送信日時|보낸 날짜)"
 )
-TO = (
-    *("To", "An", "À", "Para", "A", "Aan", "Do", "Till", "Til", "Кому", "收件人", "收件者", "宛先", "받는 사람"),
-    *("Vastaanottaja", "Kime", "Komu"),
-)
+TO = "(?:To|An|À|Para|A|Aan|Do|Till|Til|Кому|收件人|收件者|宛先|받는 사람|Vastaanottaja|Kime|Komu)"
 SUBJECT = (
-    *("Subject", "Betreff", "Objet", "Asunto", "Oggetto", "Assunto", "Onderwerp", "Ämne", "Emne", "Aihe", "Temat"),
-    *("Předmět", "Тема", "Konu", "主题", "主題", "主旨", "标题", "件名", "제목"),
+    "(?:Subject|Betreff|Objet|Asunto|Oggetto|Assunto|Onderwerp|Ämne|Emne|Aihe|Temat|Předmět|Тема|Konu|主题|主題|主旨"
+    "|标题|件名|제목)"
 )
 # Before the subject of an answer or of a forwarded mail; "Re[2]:" and "Re (3):" count answers.
 ANSWERED = (
-    *("re", "aw", "sv", "vs", "antw(?:ort)?", "odp", "r(?:é|e)p?", "r(?:é|e)f", "res", "rif", "ynt", "ilt", "atb"),
-    *("vá", "r", "svar", "odg", "tl", "trả lời", "رد", "إعادة", "תגובה", "bls", "fwd?", "wg", "enc", "doorst", "vl"),
-    *("απ", "ΑΠ", "σχετ", "ΣΧΕΤ", "ответ", "Ответ", "отв", "回复", "回覆", "答复", "答覆", "返信", "转发", "轉寄"),
-    *(
-        "转寄",
-        "답장",
-        "회신",
-        "השב",
-        "vastaus",
-        "válasz",
-        "odpověď",
-        "odpoveď",
-        "răspuns",
-        "cevap",
-        "reply",
-        "response",
-    ),
+    "(?:re|aw|sv|vs|antw(?:ort)?|odp|r(?:é|e)p?|r(?:é|e)f|res|rif|ynt|ilt|atb|vá|r|svar|odg|tl|trả lời|رد|إعادة"
+    "|תגובה|bls|fwd?|wg|enc|doorst|vl|απ|ΑΠ|σχετ|ΣΧΕΤ|ответ|Ответ|отв|回复|回覆|答复|答覆|返信|转发|轉寄|转寄|답장"
+    "|회신|השב|vastaus|válasz|odpověď|odpoveď|răspuns|cevap|reply|response)"
 )
 AWAY = (
-    *("automatic reply", "auto(?:matic)?[- ]?(?:response|reply)", "out of (?:the )?office(?: reply)?"),
-    *("vacation(?: reply)?", "automatische antwort", r"abwesenheits\w*", "réponse automatique"),
-    *("respuesta automática", "risposta automatica", "resposta automática", "autosvar", "automatiskt svar"),
-    *("automatisk svar", "abwesend", "absence du bureau", "ooo", "ausente", "odpowiedź automatyczna"),
-    *("automatická odpověď", "автоответ", "автоматический ответ", "自动回复", "自动答复", "自動応答", "자동 회신"),
-    *("자동 응답",),
+    "(?:automatic reply|auto(?:matic)?[- ]?(?:response|reply)|out of (?:the )?office(?: reply)?"
+    r"|vacation(?: reply)?|automatische antwort|abwesenheits\w*|réponse automatique|respuesta automática"
+    "|risposta automatica|resposta automática|autosvar|automatiskt svar|automatisk svar|abwesend"
+    "|absence du bureau|ooo|ausente|odpowiedź automatyczna|automatická odpověď|автоответ|автоматический ответ"
+    "|自动回复|自动答复|自動応答|자동 회신|자동 응답)"
 )
-
-
-def any_of(words: tuple[str, ...]) -> str:
-    """Return a pattern that matches any of the words."""
-    return f"(?:{'|'.join(words)})"
-
 
 # A gateway or a list puts a tag before it: "[EXT] Re:", "***SPAM*** Re:"
 _TAGS = r"(?:(?:\[(?![^\]]*\b(?:PATCH|RFC|PULL)\b)[^\[\]]{1,40}\]|\*{2,5}\w{1,12}\*{2,5})\s*){0,3}"
-ANSWER = rf"\s*{_TAGS}{any_of(ANSWERED)}\.?(?:\s?[\[(^]\d{{1,3}}[\])]?)?\s*(?::|：)\s*"
+ANSWER = rf"\s*{_TAGS}{ANSWERED}\.?(?:\s?[\[(^]\d{{1,3}}[\])]?)?\s*(?::|：)\s*"
 
 
 # --- Own text ---
@@ -106,33 +66,29 @@ _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u00ad\u1
 # A table row also ends with a bar, and is not a quote.
 _QUOTE = re.compile(r"\s{0,3}(?:>|\|(?=\s)(?!.*\|\s*\Z))|[A-Z][A-Za-z]{0,3}>")
 # "On Mon, …, Lee Park wrote:" in one to three lines, or an address or a time of day; the colon ends it.
-_ATTRIBUTION_END = re.compile(
-    rf"(?:{any_of(WROTE)}|<[^<>\s]{{1,200}}@[^<>\s]{{1,200}}>|\d{{1,2}}:\d\d).{{0,120}}[:：]\s*\Z"
-)
-_SAYS_WROTE = re.compile(rf"{any_of(WROTE)}\s?[:：]\s*\Z")
+_ATTRIBUTION_END = re.compile(rf"(?:{WROTE}|<[^<>\s]{{1,200}}@[^<>\s]{{1,200}}>|\d{{1,2}}:\d\d).{{0,120}}[:：]\s*\Z")
+_SAYS_WROTE = re.compile(rf"{WROTE}\s?[:：]\s*\Z")
 _ATTRIBUTION_START = re.compile(
-    rf"{any_of(ON)}\s.{{4,}}|\S.{{0,120}}<[^\s<>]+@[^\s<>]+>|\d{{4}}[-/年]|\d\d?[./]"
+    rf"{ON}\s.{{4,}}|\S.{{0,120}}<[^\s<>]+@[^\s<>]+>|\d{{4}}[-/年]|\d\d?[./]"
     r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? "
 )
-_ON_A_DAY = re.compile(rf"(?:{any_of(ON)}|Quoting)\s(?=.{{0,80}}\d)")
+_ON_A_DAY = re.compile(rf"(?:{ON}|Quoting)\s(?=.{{0,80}}\d)")
 _TRAILER = re.compile(r"[A-Z][a-z]+(?:-[a-z]+)*-by:|(?:Fixes|Closes|Link|Cc):")
 _ELLIPSIS = re.compile(r"\s*(?:\[?(?:\.{2,4}|…|snip(?:ped)?)\]?|<snip>)\s*\Z", re.I)
 _OLDER_MAIL = re.compile(
-    rf"[\s*]{{0,4}}(?:-{{2,}}+\s?{any_of(OLDER_MAIL)}(?: from .{{0,200}}?)?\s?-{{2,}}|Begin forwarded message:)"
+    rf"[\s*]{{0,4}}(?:-{{2,}}+\s?{OLDER_MAIL}(?: from .{{0,200}}?)?\s?-{{2,}}|Begin forwarded message:)"
     r"|_{32,}\Z",
     re.I,
 )
 # Novell's GroupWise puts such a line above an older mail that it does not mark.
 _MARKS_NOTHING = re.compile(
-    rf">>>\s?(?=[^>]*(?:@|\d))[^>\s].{{0,300}}(?:>>>|{any_of(WROTE)}\s?[:：])\s*\Z",
+    rf">>>\s?(?=[^>]*(?:@|\d))[^>\s].{{0,300}}(?:>>>|{WROTE}\s?[:：])\s*\Z",
 )
 # The header block above the answered mail, as Outlook writes it.
-_FIRST_OF_BLOCK = re.compile(rf"[\s*]{{0,4}}{any_of(FROM)}\s?\*?[:：]")
+_FIRST_OF_BLOCK = re.compile(rf"[\s*]{{0,4}}{FROM}\s?\*?[:：]")
 _HEAD_LINE = re.compile(r"[\s*]{0,4}[^\s:：][^:：]{0,30}[:：]")
 _GIT_HEAD = re.compile(r"From [0-9a-f]{40} ")
-_IN_BLOCK = re.compile(
-    rf"[\s*]{{0,4}}(?:(?P<sent>{any_of(SENT)})|(?P<to>{any_of(TO)})|(?P<subject>{any_of(SUBJECT)}))\s?\*?[:：]"
-)
+_IN_BLOCK = re.compile(rf"[\s*]{{0,4}}(?:(?P<sent>{SENT})|(?P<to>{TO})|(?P<subject>{SUBJECT}))\s?\*?[:：]")
 _RULE = re.compile(r"[-_=*\u2014\u2500]{3,}\s*\Z")
 _PATCH = re.compile(r"diff --git |--- \S|@@ -|Index: \S")
 _MAILBOX = re.compile(r"<[^<>\s]{1,200}@[^<>\s]{1,200}>")
@@ -176,7 +132,7 @@ _SPEAKS = re.compile(
     re.A,
 )
 _ONLY_NAME = re.compile(rf"{_NAME}\s*\Z")
-_END_OF_ATTRIBUTION = re.compile(rf"\s{{0,4}}(?:<[^<>\s]{{1,200}}>\s?)?{any_of(WROTE)}.{{0,20}}[:：]\s*\Z")
+_END_OF_ATTRIBUTION = re.compile(rf"\s{{0,4}}(?:<[^<>\s]{{1,200}}>\s?)?{WROTE}.{{0,20}}[:：]\s*\Z")
 _LINK = re.compile(r"https?://\S{1,500}")
 _KERNELS_RULE = re.compile(r"-+\[ (?:cut here|end trace [\da-f]+) \]-+\Z")  # around a warning in a log
 _BARE_RULE = re.compile(r"\s*[-_=*#\u2010-\u2015\u2500+| ]{5,}\Z")
@@ -199,14 +155,12 @@ _FORWARDED = re.compile(
     r"|προωθ|转发|轉寄|転送|전달",
     re.I,
 )
-_NAMES_OTHERS = re.compile(
-    rf"{any_of(WROTE)}.{{0,20}}[:：]\s*\Z|\bquoting\b|\b(?:original|forwarded) (?:message|mail)\b", re.I
-)
+_NAMES_OTHERS = re.compile(rf"{WROTE}.{{0,20}}[:：]\s*\Z|\bquoting\b|\b(?:original|forwarded) (?:message|mail)\b", re.I)
 _ONLY_MAILBOX = re.compile(r"[^<>@:]{0,80}<[^<>\s]{1,200}@[^<>\s]{1,200}>")
 _SHORT = 60  # letters of a line that says no more than that a mail was forwarded
 _WRAPPED_AT = 66  # columns; the narrowest at which a mail program is known to wrap (Gmail: 78)
 _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.I)
-_WROTE_AT_END = re.compile(rf"{any_of(WROTE)}.{{0,60}}[:：]?\s*\Z")
+_WROTE_AT_END = re.compile(rf"{WROTE}.{{0,60}}[:：]?\s*\Z")
 
 
 class TextLine(NamedTuple):
@@ -482,7 +436,7 @@ def _attribution_without_marks(keep: Sequence[TextLine], lines: Sequence[str], n
     if not lines[number].rstrip().endswith((":", "：")) or not (length := _attribution(keep)):
         return 0
     text = " ".join(line.text.strip() for line in keep[-length:])[-500:]
-    mailbox, wrote = _MAILBOX.search(text), re.search(any_of(WROTE), text)
+    mailbox, wrote = _MAILBOX.search(text), re.search(WROTE, text)
     tells = (mailbox and (wrote or _MOMENT.search(text))) or (wrote and _ON_A_DAY.match(text))
     following = _next_line(lines, number + 1)
     return length if tells and following < len(lines) and not _QUOTE.match(lines[following]) else 0

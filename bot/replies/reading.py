@@ -40,7 +40,7 @@ from bot.mail.patches import (
     is_diff,
     posted_title,
 )
-from bot.mail.quoting import ANSWER, AWAY, any_of
+from bot.mail.quoting import ANSWER, AWAY
 from bot.mail.settings import BotSettings
 from bot.replies.commands import Commands, find_commands, refused, without_foreign_lines
 from bot.replies.sentences import Sentence, own_sentences
@@ -71,9 +71,7 @@ _ROBOT_NAME = re.compile(
     re.I,
 )
 # Subjects of auto-replies: the phrase alone, or with the subject that it answers.
-_AWAY = re.compile(
-    rf"[\s\[(]*{any_of(AWAY)}[\])]*\s*(?:[:：]|\Z|\b(?:until|from|autoreply|re:))|[\s]*\[{any_of(AWAY)}\]", re.I
-)
+_AWAY = re.compile(rf"[\s\[(]*{AWAY}[\])]*\s*(?:[:：]|\Z|\b(?:until|from|autoreply|re:))|[\s]*\[{AWAY}\]", re.I)
 _DAEMON = re.compile(
     r"(?:mailer-daemon|postmaster|mail-daemon|microsoftexchange[0-9a-f]{8,40})(?:\+[^@]*)?(?:@|\Z)", re.I
 )
