@@ -168,7 +168,7 @@ def _impact(impact: Impact, pair: tuple[ReportTable, ReportRow] | None) -> Json:
         "change_pct": impact.change_pct,
         "machine": impact.machine,
         "parameters": dict(impact.parameters),
-        "tbox_group": (pair[0].axis("tbox_group") or None) if pair else None,
+        "tbox_group": (pair[0].machine or None) if pair else None,
         "row": _row(pair[1]) if pair else None,
     }
 

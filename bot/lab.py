@@ -13,7 +13,6 @@ follows.
 """
 
 import hashlib
-import json
 import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -502,11 +501,6 @@ def parse_job_result(payload: Any) -> JobResult:
     )
 
 
-def stored_job_result(payload: str) -> JobResult:
-    """Return the result that a job keeps."""
-    return parse_job_result(json.loads(payload))
-
-
 # --- Recording ---
 
 
@@ -526,13 +520,11 @@ def record_result(job: LabJob, result: JobResult, payload: str, now: datetime) -
     return True
 
 
-def record_outcome(job: LabJob, outcome: JobOutcome, detail: str, now: datetime) -> bool:
+def record_outcome(job: LabJob, outcome: JobOutcome, detail: str, now: datetime) -> None:
     """Record that a job ended without a runner."""
     with transaction.atomic():
-        if not lab_jobs.finish(job, outcome, detail, now):
-            return False
-        _record(job, EventKind.FIX_FAILED, "", now)
-    return True
+        if lab_jobs.finish(job, outcome, detail, now):
+            _record(job, EventKind.FIX_FAILED, "", now)
 
 
 def headline(job: LabJob) -> Finding:

@@ -171,7 +171,6 @@ def _delete(rows: QuerySet[Model]) -> int:
 # --- Erasing ---
 
 NOBODY = "erased@erased.invalid"
-NOTE = ERASED
 _SAID = (EventKind.ASKED, EventKind.DISPUTED, EventKind.EXPECTED)
 SOMEBODY = "somebody"  # for the name of a person who reported a regression
 _EMPTY = zlib.compress(b"")
@@ -223,7 +222,7 @@ def erase(address: str, now: datetime) -> Erased:
     accounts, assigned = _close_accounts(address)
     reports |= assigned | _forget_names(address, names)
     Correspondent.objects.update_or_create(
-        address=address, defaults={"mailing": Mailing.OPTED_OUT, "note": NOTE, "since": now}
+        address=address, defaults={"mailing": Mailing.OPTED_OUT, "note": ERASED, "since": now}
     )
     fold(sorted(reports))
     return Erased(len(sources), accounts)

@@ -167,7 +167,7 @@ def add_findings(report: Report, robot_report: RobotReport) -> None:
         changes.append((impact, impact, *(pair or (None, None))))
     for change, test, table, row in changes:
         headline = change is robot_report
-        name = table.axis("tbox_group") if table else ""  # the lab's; without it, the description has to do
+        name = table.machine if table else ""  # the lab's; without it, the description has to do
         parts = machine_parts(test.machine)
         old, new = (row.old, row.new) if row else (None, None)
         catalog.add_finding(

@@ -535,7 +535,7 @@ def _body(report: ReportData, own_id: str, settings: BotSettings, conventions: C
         "sides": sides(report.sha, report.title, report.parent_sha, report.parent_title, report.base),
         "raw": report.raw,
         "page": settings.page(report.sha[:12]),
-        "help": settings.help("answering"),
+        "help": settings.help,
         "regzbot": conventions.regzbot,
     }
     own = (commit, f"#regzbot introduced: {report.sha}")

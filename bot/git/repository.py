@@ -119,14 +119,12 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Start git, its output in a pipe; every git process of Perfwork is started here. Raises Unreadable without git."""
     line = command(repository, *arguments)
-    out = subprocess.PIPE
     if _subcommand(arguments) in _REMOTE:
         env = {name: value for name, value in env.items() if name not in _WITHOUT_CONFIGURATION}
         env["HOME"] = os.environ.get("HOME", "/")
     try:
-        return start_child(
-            line, stdin=stdin, stdout=out, stderr=stderr, env=env, bufsize=bufsize, new_session=new_session
-        )
+        streams = {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": stderr}
+        return start_child(line, **streams, env=env, bufsize=bufsize, start_new_session=new_session)
     except FileNotFoundError as missing:
         raise Unreadable("git is not installed: install the package git") from missing
 

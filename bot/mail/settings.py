@@ -147,9 +147,10 @@ class BotSettings:
         match = _TAG.fullmatch(tag) if ours else None
         return match[1] if match else ""
 
-    def help(self, name: str) -> str:
-        """Return the URL of a help page for recipients of mail."""
-        return f"{self.base_url}/help/{name}/"
+    @property
+    def help(self) -> str:
+        """The URL of the help for whoever gets our mail: how to answer it."""
+        return f"{self.base_url}/help/answering/"
 
     def is_own(self, address: str) -> bool:
         """Whether the address is ours, with or without a tag."""

@@ -101,7 +101,7 @@ def _body(reading: Reading, sha: str, settings: BotSettings) -> str:
         "which": "This line" if len(lines) == 1 else "These lines",
         "was": "was" if len(lines) == 1 else "were",
         "lines": lines,
-        "help": settings.help("answering"),
+        "help": settings.help,
         "page": settings.page(sha[:12]),
     }
     return _rendered("mail/answer.txt", context)
@@ -241,7 +241,7 @@ def _tracked(reading: Reading, report: Report, settings: BotSettings, now: datet
         "author_name": one_line(name, 60),
         "bot": one_line(settings.name, 60),
         "prefix": settings.prefix,
-        "help": settings.help("answering"),
+        "help": settings.help,
         "page": settings.page(report.culprit.sha),
     }
     composed = mail_of(

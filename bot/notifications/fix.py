@@ -7,6 +7,7 @@ Whoever asked for a test of a patch gets the numbers without and with it, or in 
 to the mail that asked. A person whose mail proves nothing, and to whom we never wrote, is not addressed.
 """
 
+import json
 import textwrap
 from dataclasses import dataclass, replace
 
@@ -14,7 +15,7 @@ from bot.compose import report_data
 from bot.compose.mail import ComposedMail
 from bot.compose.recipients import Recipient
 from bot.compose.report_data import FindingData
-from bot.lab import headline, stored_job_result
+from bot.lab import headline, parse_job_result
 from bot.mail.addresses import Address
 from bot.mail.authentication import AuthVerdict
 from bot.mail.message import one_line
@@ -142,7 +143,7 @@ def compose_tested(context: ReportContext, event: EventData, purpose: str, mails
     asking = Message.objects.filter(message_id=job.asked_in).defer("tables", "own_text", "source").first()
     others = Message.objects.filter(message_id__in=_joined_mails(context, job)).defer("tables", "own_text", "source")
     is_private = lab_jobs.is_private(job)  # the answer goes to our list, too
-    result = stored_job_result(job.payload) if job.payload else None
+    result = parse_job_result(json.loads(job.payload)) if job.payload else None
     head = headline(job)
     compared = result.of_metric(head.metric.name) if result else None
     measured = remeasured_finding(compared, head) if compared else None  # None: it could not be tested

@@ -78,7 +78,7 @@ class ThreadMails:
             "verdict": thread.verdict,
             "prefix": settings.prefix,
             "page": settings.page(thread.sha[:12]),
-            "help": settings.help("answering"),
+            "help": settings.help,
         }
         # If `first` is one too many, the last person of Cc is left out
         got_it = (

@@ -131,7 +131,7 @@ class RobotReport:
     @property
     def machine(self) -> str:
         """The lab's name of the machine ("lkp-csl-2sp5"), "" if no table names it."""
-        return self.head.axis("tbox_group") if self.head else ""
+        return self.head.machine if self.head else ""
 
     @property
     def machine_parts(self) -> MachineParts:

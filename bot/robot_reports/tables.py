@@ -102,8 +102,10 @@ class ReportTable:
     unread: tuple[str, ...]  # lines among the rows that can't be parsed
     is_complete: bool  # ends with an empty line
 
-    def axis(self, name: str) -> str:
-        return dict(self.axes).get(name, "")
+    @property
+    def machine(self) -> str:
+        """The lab's name of the machine, "" if the table does not give it."""
+        return dict(self.axes).get("tbox_group", "")
 
     def row(self, metric: str) -> ReportRow | None:
         """Return the row of a metric, or None."""
