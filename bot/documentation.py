@@ -23,6 +23,8 @@ from django.core.management import get_commands, load_command_class
 from django.core.management.base import DjangoHelpFormatter
 
 from bot.errors import Unreadable
+from bot.replies.classifier import ACTS, AGREES, ENGAGED, ENGAGED_FIRST, SUGGESTED, SUGGESTED_BY_RULE, SURER
+from bot.replies.effects import COMMAND, COMMANDED, LEAST_CERTAINTY, LEAST_OF_LAB
 from bot.replies.rules import OPERATORS, RULES
 from bot.replies.rules.notation import VOCABULARY, Mode, Rule
 from tracker.api.tables import api
@@ -187,12 +189,27 @@ def page(accuracy: Mapping[str, Any]) -> str:
             f"- `<{name}>`: {', '.join(f'`{word}`' for word in words)}" for name, words in VOCABULARY.items()
         ),
     }
+    parts |= {name: f"{share:.0%}".replace("%", " %") for name, share in _THRESHOLDS.items()}
+    parts["commands"] = "".join(f'<a id="{COMMAND}{word.replace(" ", "_")}"></a>' for word in COMMANDED)
     text = TEXT.read_text(encoding="utf-8")
     for name, part in parts.items():
         text = text.replace(f"<!-- {name} -->", part)
     return text
 
 
+# Probabilities, by the mark in the text that stands for each.
+_THRESHOLDS = {
+    "acts": ACTS,
+    "agrees": AGREES,
+    "disputed": SURER["disputed"],
+    "failed test": SURER["fix_failed"],
+    "engaged": ENGAGED,
+    "engaged first": ENGAGED_FIRST,
+    "suggested": SUGGESTED,
+    "suggested by rule": SUGGESTED_BY_RULE,
+    "least": LEAST_CERTAINTY / 100,
+    "least of lab": LEAST_OF_LAB / 100,
+}
 # Characters that Markdown interprets, within HTML too.
 _MARKS = {ord(mark): f"&#{ord(mark)};" for mark in "|*_\\[]`"}
 

@@ -3,7 +3,7 @@
 Features are word n-grams of the reply's sentences and of what they answer, who wrote it, and what the rules found.
 Numbers, shas, links and names differ from mail to mail, so each kind becomes one word. The weights are loaded when
 the first reply is read. `decide` combines what the rules found with what the model thinks: at most one automatic
-effect and two suggestions. The classifier alone closes nothing (DESIGN rule 4).
+effect and one suggestion. The classifier alone closes nothing (DESIGN rule 4).
 
 The thresholds were chosen by cross-validation over the labelled threads (`make accuracy`; figures in
 docs/reading.md). How the model is trained is in benchmarks/accuracy/training.py.
@@ -237,7 +237,6 @@ ENGAGED_FIRST = 0.50  # the same where a mere response is the likeliest of all
 SUGGESTED = 0.50  # below this nothing is suggested; three in four that are left are right
 SUGGESTED_BY_RULE = 0.40  # the same for what a rule would do by itself and the classifier doubts
 MEANINGLESS = 0.5  # the probability of "none" from which nothing is suggested
-MOST_SUGGESTIONS = 1
 SAYS_SOMETHING = 0.10  # the probability of an effect from which its author has responded, whatever it means
 # The classifier alone closes nothing (DESIGN rule 4), nor does it say that a fix was applied or works: a rule must find
 # the sentence that does.
@@ -265,23 +264,16 @@ def decide(effects: Sequence[Effect], opinion: Opinion, *, may_act: bool = True)
     """
     by_rule = {name_of(effect): effect for effect in reversed(effects)}
     beside = [effect for effect in effects if effect.kind and name_of(effect) == "none"]
-    likely = list(opinion.probabilities)
     acting = _acting(by_rule, opinion) if may_act else ""
-    if not acting and likely[0] == "none" and opinion.probabilities["none"] >= MEANINGLESS:
-        return beside
-    suggested = [
-        name
-        for name in likely[:MOST_SUGGESTIONS]
-        if name not in ("none", acting)
-        and not (acting and name == "responded")  # that is said by the other effect, too
-        and opinion.probabilities[name] >= (SUGGESTED_BY_RULE if _is_auto(by_rule.get(name)) else SUGGESTED)
-        and (name in by_rule or name not in CLOSING)  # a sentence must say so
-    ]
-    return [
-        *([_effect(acting, by_rule.get(acting), opinion, Mode.AUTO)] if acting else []),
-        *(_effect(name, by_rule.get(name), opinion, Mode.SUGGEST) for name in suggested),
-        *beside,
-    ]
+    decided = [_effect(acting, by_rule.get(acting), opinion, Mode.AUTO)] if acting else []
+    likeliest = next(iter(opinion.probabilities))
+    rule = by_rule.get(likeliest)
+    is_said = rule is not None or likeliest not in CLOSING  # a sentence must say so
+    is_new = likeliest not in ("none", acting) and not (acting and likeliest == "responded")  # which acting is, too
+    least = SUGGESTED_BY_RULE if _is_auto(rule) else SUGGESTED
+    if is_said and is_new and opinion.probabilities[likeliest] >= least:
+        decided.append(_effect(likeliest, rule, opinion, Mode.SUGGEST))
+    return [*decided, *beside]
 
 
 def says_something(opinion: Opinion) -> bool:

@@ -351,8 +351,8 @@ def _cautious(effects: list[Effect], reading: Reading) -> list[Effect]:
 
 _STATED = _OUTCOMES | {EventKind.DROPPED}
 # What a rule finds, and the classifier finds less likely than this, in per cent, was wrong.
-_LEAST_CERTAINTY = 5
-_LEAST_OF_LAB = 25  # by the rules of the lab, which tests much besides candidates
+LEAST_CERTAINTY = 5
+LEAST_OF_LAB = 25  # by the rules of the lab, which tests much besides candidates
 _LAB_RULES = frozenset(rule.name for rule in OPERATORS)
 
 
@@ -366,7 +366,7 @@ def _with_rules_alone(effects: Sequence[Effect], decided: list[Effect], opinion:
         effect
         for effect in effects
         if effect.kind in _STATED
-        and opinion.certainty(name_of(effect)) >= (_LEAST_OF_LAB if effect.rule in _LAB_RULES else _LEAST_CERTAINTY)
+        and opinion.certainty(name_of(effect)) >= (LEAST_OF_LAB if effect.rule in _LAB_RULES else LEAST_CERTAINTY)
     ]
     asked = [effect for effect in effects if effect.rule == "operator_asks"]
     by_rules = {effect.kind for effect in effects}
