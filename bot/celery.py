@@ -101,7 +101,7 @@ class Channel(filesystem.Channel):
             return call(exchange, *args)
 
 
-class Transport(filesystem.Transport):
+class FolderTransport(filesystem.Transport):
     """kombu's file-system transport over our channel (the setting `CELERY_BROKER_TRANSPORT`)."""
 
     Channel = Channel
@@ -155,7 +155,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunningTask:
     """A task that a thread, or the one thread of a process, is at."""
 
     began: float  # by the monotonic clock
@@ -163,7 +163,7 @@ class Run:
     context: AbstractContextManager[None]  # of log lines
 
 
-_runs: dict[str, Run] = {}  # by the task's id
+_runs: dict[str, RunningTask] = {}  # by the task's id
 
 
 class RecordedTask(Task):  # type: ignore[type-arg]  # generic in the stubs only
@@ -172,7 +172,7 @@ class RecordedTask(Task):  # type: ignore[type-arg]  # generic in the stubs only
     def before_start(self, task_id: str, args: Any, kwargs: Any) -> None:
         context = bound(task=self.name, task_id=task_id, **({"of": args[0]} if args else {}))
         context.__enter__()
-        _runs[task_id] = Run(time.monotonic(), self.time_limit or app.conf.task_time_limit, context)
+        _runs[task_id] = RunningTask(time.monotonic(), self.time_limit or app.conf.task_time_limit, context)
 
     def after_return(self, status: str, retval: Any, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:
         """Record the run. An error here must not fail a task that succeeded."""

@@ -169,7 +169,7 @@ _NARROWEST, _WIDEST = 42, 150  # pixels from one commit to the next
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class BisectedCommit:
     """The samples of one commit. `verdict`: good, bad or skip; `is_mean`: the only one stands for several runs."""
 
     name: str
@@ -182,7 +182,7 @@ class Group:
 class Column:
     """A drawn group: its center `x`, its dots (x, y), its mean line from `left` to `right`, its numbers in words."""
 
-    group: Group
+    group: BisectedCommit
     x: int
     dots: Sequence[tuple[int, int]]
     mean: int
@@ -203,8 +203,12 @@ class BisectionChart:
 
 
 def groups_of(
-    good: Group, bad: Group, payload: Mapping[str, Any], shas: tuple[str, str], later: Sequence[Group] = ()
-) -> list[Group]:
+    good: BisectedCommit,
+    bad: BisectedCommit,
+    payload: Mapping[str, Any],
+    shas: tuple[str, str],
+    later: Sequence[BisectedCommit] = (),
+) -> list[BisectedCommit]:
     """Return the commits in git's order, each once: good steps, the parent, the culprit, bad steps, then later
     measurements (rechecks and fixes). `good`, `bad`: the samples of the two commits `shas`, which the steps have, too.
 
@@ -213,7 +217,7 @@ def groups_of(
     """
     bisect = payload.get("bisect")
     tested = bisect.get("steps") if isinstance(bisect, Mapping) else None
-    steps: list[Group] = []
+    steps: list[BisectedCommit] = []
     for step in (tested if isinstance(tested, list) else [])[:MOST_GROUPS]:
         if not isinstance(step, Mapping):
             continue
@@ -228,7 +232,7 @@ def groups_of(
     return [group for group in groups if group.samples]
 
 
-def measured_later(name: str, metric: str, measured: Sequence[Any]) -> list[Group]:
+def measured_later(name: str, metric: str, measured: Sequence[Any]) -> list[BisectedCommit]:
     """Return the same metric's mean from a later result that became no finding; only its mean is stored."""
     return [
         replace(
@@ -240,13 +244,13 @@ def measured_later(name: str, metric: str, measured: Sequence[Any]) -> list[Grou
     ][:1]
 
 
-def side(name: str, verdict: str, samples: Sequence[Any]) -> Group:
+def side(name: str, verdict: str, samples: Sequence[Any]) -> BisectedCommit:
     """Return the group of one commit, with its drawable samples; if there are too many, an evenly spaced subset."""
     numbers = [sample for sample in samples if isinstance(sample, (int, float)) and not isinstance(sample, bool)]
     kept = [float(sample) for sample in numbers if -1e300 < sample < 1e300]
     if len(kept) > MOST_DOTS:
         kept = [kept[number * len(kept) // MOST_DOTS] for number in range(MOST_DOTS)]
-    return Group(name, verdict, tuple(kept))
+    return BisectedCommit(name, verdict, tuple(kept))
 
 
 def read_payload(text: str) -> Mapping[str, Any]:
@@ -258,7 +262,7 @@ def read_payload(text: str) -> Mapping[str, Any]:
     return payload if isinstance(payload, Mapping) else {}
 
 
-def chart(groups: Sequence[Group], unit: str = "") -> BisectionChart | None:
+def chart(groups: Sequence[BisectedCommit], unit: str = "") -> BisectionChart | None:
     """Return the chart; None if there is nothing to compare."""
     y = scale([sample for group in groups for sample in group.samples], _TOP + _HEIGHT, _TOP)
     if len(groups) < 2 or y is None:

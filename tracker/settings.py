@@ -412,7 +412,7 @@ if CELERY_BROKER_URL.startswith("filesystem:"):
     _queue = VAR / "queue"
     _queue.mkdir(exist_ok=True)
     (_queue / "control").mkdir(exist_ok=True)
-    CELERY_BROKER_TRANSPORT = "bot.celery:Transport"
+    CELERY_BROKER_TRANSPORT = "bot.celery:FolderTransport"
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "data_folder_in": str(_queue),
         "data_folder_out": str(_queue),

@@ -132,7 +132,7 @@ class EpochSource:
     def at(self, positions: Sequence[str]) -> Iterator[RawMail]:
         """Yield the mails at these positions once more."""
         for start in range(0, len(positions), _SLICE):
-            reading = _Reading(self.epoch, commits=positions[start : start + _SLICE])
+            reading = _EpochReading(self.epoch, commits=positions[start : start + _SLICE])
             try:
                 yield from reading.mails()
             finally:
@@ -158,14 +158,14 @@ def read_epoch(epoch: Path, since: str = "", until: str = "HEAD") -> Generator[R
     """Yield the mails added after the commit `since`, up to `until`, oldest first; positions are commits."""
     if not until or (until == "HEAD" and not head(epoch)):
         return
-    reading = _Reading(epoch, since, until)
+    reading = _EpochReading(epoch, since, until)
     try:
         yield from reading.mails()
     finally:
         reading.end()
 
 
-class _Reading:
+class _EpochReading:
     """The processes of one pass: a `git log` that names mails, and the unpacker that it feeds."""
 
     def __init__(self, epoch: Path, since: str = "", until: str = "", commits: Sequence[str] = ()) -> None:

@@ -219,7 +219,7 @@ def read_source(
                 Archive.objects.filter(pk=archive.pk).update(read_at=now, error="")
                 return ReadTally()
             archive.cursor = "" if again else source.resume(archive.cursor)
-            reading = _Reading(source, archive, settings, now, lease if source.exclusive else None)
+            reading = _SourceReading(source, archive, settings, now, lease if source.exclusive else None)
             # Where there is an index, mails come with what the prefilter sees in them; None: none is ready.
             mails: Iterator[RawMail | Prefiltered | None] = (
                 read_ahead(source, archive.cursor, goal, reading.prefilter)
@@ -245,7 +245,7 @@ def has_names_to_search(source: Source, archive: Archive) -> bool:
     return isinstance(source, EpochSource) and bool(archive.cursor) and archive.searched != newest_names()
 
 
-class _Reading:
+class _SourceReading:
     """One pass over a source: stage one for each mail, stage two for many at once, and the saved position."""
 
     def __init__(

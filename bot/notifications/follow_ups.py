@@ -52,10 +52,10 @@ def compose_follow_ups(
     settings: BotSettings, now: datetime, *, approve_first: bool = True, config: ComposeConfig = DEFAULT_CONFIG
 ) -> int:
     """Compose the further mails that are due. Return how many. A report's own mail must have been sent before."""
-    return _Round(settings, now, config, Action.APPROVE if approve_first else Action.SEND).compose()
+    return _FollowUpRound(settings, now, config, Action.APPROVE if approve_first else Action.SEND).compose()
 
 
-class _Round:
+class _FollowUpRound:
     """One round of composing."""
 
     def __init__(self, settings: BotSettings, now: datetime, config: ComposeConfig, otherwise: Action) -> None:

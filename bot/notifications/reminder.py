@@ -335,7 +335,7 @@ log = logging.getLogger(__name__)
 
 def compose_reminders(settings: BotSettings, now: datetime, config: ComposeConfig) -> int:
     """Cancel reminders that are no longer due, and compose those that are. Return how many were composed."""
-    this_round = _Round(settings, now, config, excluded_addresses(settings.aliases, config.policy.never))
+    this_round = _ReminderRound(settings, now, config, excluded_addresses(settings.aliases, config.policy.never))
     this_round.cancel_outdated()
     if config.policy.reminders.action is Action.HOLD:
         return 0
@@ -343,7 +343,7 @@ def compose_reminders(settings: BotSettings, now: datetime, config: ComposeConfi
 
 
 @dataclass(frozen=True, slots=True)
-class _Round:
+class _ReminderRound:
     """One round of composing. `excluded`: who gets no mail, and why."""
 
     settings: BotSettings

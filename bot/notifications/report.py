@@ -314,7 +314,7 @@ def compose_due(
         .distinct()
         .order_by("pk")
     )
-    this_round = _Round(settings, now, config, approve_first)
+    this_round = _ReportRound(settings, now, config, approve_first)
     this_round.refresh(limit)
     return sum(this_round.try_compose(report) for report in due[:limit])
 
@@ -323,7 +323,7 @@ def refresh_unsent(
     settings: BotSettings, now: datetime, *, approve_first: bool = True, config: ComposeConfig = DEFAULT_CONFIG
 ) -> None:
     """Bring unsent mails up to date, before a person approves them or a server gets them."""
-    _Round(settings, now, config, approve_first).refresh(AT_ONCE)
+    _ReportRound(settings, now, config, approve_first).refresh(AT_ONCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,7 +370,7 @@ def _as_of_then(context: PolicyContext, mail: OutgoingMail) -> PolicyContext:
     )
 
 
-class _Round:
+class _ReportRound:
     """One round of composing, with what its mails share."""
 
     def __init__(self, settings: BotSettings, now: datetime, config: ComposeConfig, approve_first: bool) -> None:

@@ -23,7 +23,7 @@ from tracker.domain.text import counted
 from tracker.models import Correspondent, Decision, Mailing, Suggestion
 from tracker.services import mail_transitions
 from tracker.services.accounts import DECIDE, decision_token
-from tracker.services.report_actions import Outcome, outcomes
+from tracker.services.report_actions import IfAccepted, outcomes
 
 MOST = 20  # suggestions in a mail: those that are likeliest
 MOST_PEOPLE = 50
@@ -66,7 +66,9 @@ def _triagers() -> list[User]:
     return sorted(by_address.values(), key=lambda user: user.email)[:MOST_PEOPLE]
 
 
-def _text(suggestions: Sequence[Suggestion], accepted_as: dict[int, Outcome], user: User, settings: BotSettings) -> str:
+def _text(
+    suggestions: Sequence[Suggestion], accepted_as: dict[int, IfAccepted], user: User, settings: BotSettings
+) -> str:
     rows = [
         _row(number, suggestion, accepted_as[suggestion.pk], user, settings)
         for number, suggestion in enumerate(suggestions[:MOST], 1)
@@ -80,7 +82,7 @@ def _text(suggestions: Sequence[Suggestion], accepted_as: dict[int, Outcome], us
     return render_to_string("mail/suggestions.txt", context)
 
 
-def _row(number: int, suggestion: Suggestion, outcome: Outcome, user: User, settings: BotSettings) -> dict[str, str]:
+def _row(number: int, suggestion: Suggestion, outcome: IfAccepted, user: User, settings: BotSettings) -> dict[str, str]:
     """Return one suggestion as the mail has it: paragraphs of at most 78 columns, and two links. Whatever others wrote
     is on lines of its own, without controls.
     """

@@ -30,7 +30,7 @@ from bot.git import repository as git
 from bot.git.inspection import CommitInspection, inspect
 from bot.results import recognise
 from bot.results.formats import benchmark_files, bisect_log
-from bot.results.formats.benchmark_files import FORMATS, MOST_BYTES, MOST_FILES, About, File, is_version
+from bot.results.formats.benchmark_files import FORMATS, MOST_BYTES, MOST_FILES, File, RunContext, is_version
 from bot.results.formats.checks import SHA, checked, checked_release, head_of, read_text, reason_of
 from bot.results.recognise import Input, partner_of, read_path
 from bot.results.storage import Receipt, ReleaseReceipt, files_taken, take_all, take_kernel_result
@@ -218,7 +218,7 @@ class HandedIn:
 TEXTS = ("commit", "base", "title", "author", "suite", "machine", "tree", "branch", "producer", "bisect_log")
 
 
-def about_of(texts: Mapping[str, Any], params: Sequence[str]) -> About:
+def about_of(texts: Mapping[str, Any], params: Sequence[str]) -> RunContext:
     """Return what is said of files: TEXTS and `cpus` by name, and parameters as NAME=VALUE. Raise RejectedInput."""
     known: dict[str, Any] = {name: str(texts.get(name) or "").strip() for name in TEXTS}
     pairs = [text.partition("=") for text in params]
@@ -229,7 +229,7 @@ def about_of(texts: Mapping[str, Any], params: Sequence[str]) -> About:
     if faults:
         raise RejectedInput(*faults[0], faults)
     known["cpus"] = int(cpus) if texts.get("cpus") else None
-    return About(**known, params={name.strip(): value.strip() for name, _, value in pairs})
+    return RunContext(**known, params={name.strip(): value.strip() for name, _, value in pairs})
 
 
 def read_files(paths: Sequence[Path]) -> list[File]:
@@ -264,7 +264,7 @@ def read_files(paths: Sequence[Path]) -> list[File]:
 
 
 def of_culprit(
-    about: About, parent: Sequence[File], culprit: Sequence[File], trees: Sequence[Path], now: datetime
+    about: RunContext, parent: Sequence[File], culprit: Sequence[File], trees: Sequence[Path], now: datetime
 ) -> HandedIn:
     """Return a culprit's files against those of its parent as one input; those of two versions as one each."""
     where = "these files"
@@ -285,7 +285,7 @@ def of_culprit(
         return _refused(where, rejection)
 
 
-def of_kernel(name: str, about: About, files: Sequence[File], now: datetime) -> HandedIn:
+def of_kernel(name: str, about: RunContext, files: Sequence[File], now: datetime) -> HandedIn:
     """Return one kernel's files as an input."""
     where = f"the files of {name}" if name else "these files"
     try:
@@ -301,7 +301,7 @@ def _refused(where: str, rejection: RejectedInput) -> HandedIn:
     return HandedIn((Input(where, None, rejection.at(where)),))
 
 
-def _resolve(about: About, trees: Sequence[Path]) -> About:
+def _resolve(about: RunContext, trees: Sequence[Path]) -> RunContext:
     """Return what is said with full shas, the culprit's parent and its title. Raise RejectedInput with all faults."""
     commit, base = (name.lower() if SHA.match(name.lower()) else name for name in (about.commit, about.base))
     about = replace(about, commit=commit, base=base)

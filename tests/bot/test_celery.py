@@ -26,7 +26,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 from kombu import Connection, Exchange, Queue
 
-from bot.celery import GROWN, WAIT, LeasedScheduler, Run, Transport, _runs, _Schedules, _StartsAnew, app
+from bot.celery import GROWN, WAIT, FolderTransport, LeasedScheduler, RunningTask, _runs, _Schedules, _StartsAnew, app
 from tests.conftest import ROOT
 from tracker.models import ServiceLease, TaskRun
 
@@ -39,13 +39,13 @@ MAIL = Queue("mail", Exchange("mail"), routing_key="mail")
 @pytest.fixture
 def nothing_bound() -> None:
     """Forget what this process has bound, in another test's folder; never while a thread publishes."""
-    Transport.global_state.clear()
+    FolderTransport.global_state.clear()
 
 
 def connect(folder: Path) -> Connection:
     (folder / "control").mkdir(exist_ok=True)
     options = {"data_folder_in": str(folder), "data_folder_out": str(folder), "control_folder": str(folder / "control")}
-    return Connection("filesystem://", transport=Transport, transport_options=options)
+    return Connection("filesystem://", transport=FolderTransport, transport_options=options)
 
 
 def take(folder: Path, count: int) -> list[int]:
@@ -153,7 +153,7 @@ def test_who_waits_for_nothing_is_told(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("nothing_bound")
 def test_the_app_uses_it_without_a_broker() -> None:
     with app.connection() as connection:
-        assert isinstance(connection.transport, Transport)
+        assert isinstance(connection.transport, FolderTransport)
 
 
 # --- One scheduler is at work; a second one waits and says so, and takes over when the first has ended ---
@@ -301,7 +301,7 @@ def test_a_scheduler_that_fails_takes_its_worker_along(ending: bool, code: int |
 def test_a_task_that_takes_longer_than_its_limit_ends_the_worker(
     starts_anew: list[int], seconds: float, codes: list[int]
 ) -> None:
-    _runs["id"] = Run(time.monotonic() - seconds, app.conf.task_time_limit, nullcontext())
+    _runs["id"] = RunningTask(time.monotonic() - seconds, app.conf.task_time_limit, nullcontext())
     look()
     assert starts_anew == codes
     assert state.should_stop is None

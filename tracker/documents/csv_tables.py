@@ -183,7 +183,7 @@ COMPARISON: Columns[Measured] = {
     "mean": lambda row: digits(row[2].mean, row[2].side.stddev),
     "stddev": lambda row: digits(row[2].side.stddev, row[2].side.stddev),
     "runs": lambda row: row[2].side.n,
-    "verdict": lambda row: row[3].word.value if row[3] else "",
+    "verdict": lambda row: row[3].verdict.value if row[3] else "",
     "change": lambda row: digits(row[3].pct, half(row[3].low, row[3].high)) if row[3] else None,
     "change_low": lambda row: digits(row[3].low, half(row[3].low, row[3].high)) if row[3] else None,
     "change_high": lambda row: digits(row[3].high, half(row[3].low, row[3].high)) if row[3] else None,

@@ -35,7 +35,7 @@ from tracker.documents.blocks import (
 )
 from tracker.domain import kernel_comparison, timeline
 from tracker.domain.events import OPEN, State, Verdict
-from tracker.domain.kernel_comparison import Box, ComparisonLine, Test, Word
+from tracker.domain.kernel_comparison import Box, ChangeVerdict, ComparedTest, ComparisonLine
 from tracker.domain.performance_index import IndexPoint
 from tracker.domain.text import age, counted, prose_pct, shared_parameters, without
 from tracker.domain.versions import CyclePoint, ReportSpan, steps
@@ -76,7 +76,7 @@ class ReleaseFacts:
     kernel: str
     base: str
     lines: Sequence[ComparisonLine]
-    curves: Mapping[Test, tuple[str, str]]  # the curve of each test that has one: its heights and its page
+    curves: Mapping[ComparedTest, tuple[str, str]]  # the curve of each test that has one: its heights and its page
     index: tuple[str, IndexPoint] | None
     boxes: Sequence[Box]
     prose: Mapping[str, str]
@@ -358,15 +358,19 @@ def _link(row: CycleRow) -> DocumentLink:
 
 def _compared(facts: ReleaseFacts) -> Iterator[str]:
     """Yield how the kernel compares with the release before it."""
-    moves = [change.word for line in facts.lines if (change := line.changes[-1])]
+    moves = [change.verdict for line in facts.lines if (change := line.changes[-1])]
     if not facts.kernel or not facts.base or not moves:
         return
-    unknown = f", {moves.count(Word.UNKNOWN)} changed with unknown direction" if Word.UNKNOWN in moves else ""
+    unknown = (
+        f", {moves.count(ChangeVerdict.UNKNOWN)} changed with unknown direction"
+        if ChangeVerdict.UNKNOWN in moves
+        else ""
+    )
     yield (
         f"How {facts.kernel} compares with {facts.base}, in {counted(len(moves), 'test')} of"
         f" {counted(len({line.test.suite for line in facts.lines if line.changes[-1]}), 'suite')}:"
-        f" {moves.count(Word.IMPROVEMENT)} better, {moves.count(Word.REGRESSION)} worse,"
-        f" {moves.count(Word.SAME)} almost the same{unknown}."
+        f" {moves.count(ChangeVerdict.IMPROVEMENT)} better, {moves.count(ChangeVerdict.REGRESSION)} worse,"
+        f" {moves.count(ChangeVerdict.SAME)} almost the same{unknown}."
     )
     if facts.index:
         basket, point = facts.index
@@ -468,7 +472,7 @@ def sentence(highlight: HighlightData) -> str:
 
 # --- Comparison ---
 
-_ORDER = (Word.REGRESSION, Word.UNKNOWN, Word.IMPROVEMENT, Word.SAME)
+_ORDER = (ChangeVerdict.REGRESSION, ChangeVerdict.UNKNOWN, ChangeVerdict.IMPROVEMENT, ChangeVerdict.SAME)
 
 
 def _comparison(facts: ReleaseFacts) -> Iterator[Block]:
@@ -481,7 +485,7 @@ def _comparison(facts: ReleaseFacts) -> Iterator[Block]:
     yield Heading(2, f"{facts.kernel} compared with {facts.base}")
     yield from _prose(facts, "comparison")
     both = [(line, change) for line in facts.lines if (change := line.changes[-1])]
-    both.sort(key=lambda pair: (_ORDER.index(pair[1].word), -abs(pair[1].pct or 0.0)))
+    both.sort(key=lambda pair: (_ORDER.index(pair[1].verdict), -abs(pair[1].pct or 0.0)))
     rows = []
     for line, change in both:
         heights, url = facts.curves.get(line.test, ("", ""))
@@ -491,11 +495,15 @@ def _comparison(facts: ReleaseFacts) -> Iterator[Block]:
         _, relative = line.relative
         level, course = "" if relative is None else f"{relative:.1f}", in_letters(heights)
         told = (f"{facts.base} is 100: {level}" if level else "", f"over time {course}" if course else "")
-        verdict = change.word.value if change.word in (Word.REGRESSION, Word.IMPROVEMENT) else "unknown"
+        verdict = (
+            change.verdict.value
+            if change.verdict in (ChangeVerdict.REGRESSION, ChangeVerdict.IMPROVEMENT)
+            else "unknown"
+        )
         rows.append(
             ChangeRow(
                 change.pct,
-                "same" if change.word is Word.SAME else verdict,
+                "same" if change.verdict is ChangeVerdict.SAME else verdict,
                 DocumentLink(moved, url) if url else moved,
                 " · ".join(filter(None, where)),
                 (level, course),

@@ -12,6 +12,7 @@ reciprocal if lower is better; averages closer than LEAD count as equal.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
@@ -34,7 +35,7 @@ from tracker.documents.blocks import (
     comparison_blocks,
     machine_table,
 )
-from tracker.domain.kernel_comparison import ALMOST, Box, Change, ComparisonLine, Word, lines
+from tracker.domain.kernel_comparison import ALMOST, Box, Change, ChangeVerdict, ComparisonLine, lines
 from tracker.domain.performance_index import FAR
 from tracker.domain.statistics import Z, t_quantile
 from tracker.domain.text import counted, number
@@ -195,7 +196,7 @@ class TestWinner:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class VariantShare:
     """How often one variant won; `average_pct`: its performance against the first one, the geometric mean over tests,
     plus is better; None if nothing can be averaged. Performance is the mean, or its reciprocal if lower is better.
     """
@@ -210,7 +211,7 @@ class WinTally:
     """The counts of some tests: `shares` in the order of the variants, and ties; together they make 100%."""
 
     tests: int
-    shares: tuple[Share, ...]
+    shares: tuple[VariantShare, ...]
     ties: int
     ties_pct: float
     uneven: int = 0  # tests left out of an average, since a value is zero or less, or out of range
@@ -253,7 +254,7 @@ def outcomes(comparisons: Iterable[ComparisonLine]) -> list[TestWinner]:
     for (line, top), against in zip(tests, against_best, strict=True):
         others = [index for index in range(len(line.cells)) if index != top]
         changes = zip(others, against.changes[1:], strict=True)
-        tied = [index for index, change in changes if change is not None and change.word is Word.SAME]
+        tied = [index for index, change in changes if change is not None and change.verdict is ChangeVerdict.SAME]
         winners.append(TestWinner(line, (top, *tied)))
     return winners
 
@@ -263,7 +264,7 @@ def tally(tests: Sequence[TestWinner], variants: int) -> WinTally:
     total, winners, comparisons = len(tests), [test.winner for test in tests], [test.line for test in tests]
     wins = [winners.count(index) for index in (*range(variants), None)]
     pct = [100 * count / total if total else 0.0 for count in wins]
-    shares = tuple(Share(wins[index], pct[index], average_pct(comparisons, index)) for index in range(variants))
+    shares = tuple(VariantShare(wins[index], pct[index], average_pct(comparisons, index)) for index in range(variants))
     uneven = sum(any(_ratio(line, index) is None for index in range(variants)) for line in comparisons)
     return WinTally(total, shares, wins[-1], pct[-1], uneven)
 
@@ -510,11 +511,12 @@ def _overall(facts: StudyFacts) -> Iterator[str]:
             sure = "the interval holds zero, so no overall change can be claimed" if by_chance else "not by chance"
             sure += "" if by_chance or machines > 1 else ", on this machine"
             yield f"{text} (95% CI {low - 100:+.1f} to {high - 100:+.1f}% {over}): {sure}."
-    words = [change.word for _, change in both]
-    unknown = f", {moved} changed with unknown direction" if (moved := words.count(Word.UNKNOWN)) else ""
+    number = Counter(change.verdict for _, change in both)
+    unknown = f", {moved} changed with unknown direction" if (moved := number[ChangeVerdict.UNKNOWN]) else ""
     yield (
-        f"Of {counted(len(both), 'test')}, {words.count(Word.REGRESSION)} worse, {words.count(Word.IMPROVEMENT)}"
-        f" better, {words.count(Word.SAME)} within noise or changed by less than {ALMOST:.0f}%{unknown}."
+        f"Of {counted(len(both), 'test')}, {number[ChangeVerdict.REGRESSION]} worse,"
+        f" {number[ChangeVerdict.IMPROVEMENT]} better, {number[ChangeVerdict.SAME]} within noise or changed by less"
+        f" than {ALMOST:.0f}%{unknown}."
     )
     if once := sum(not change.tested for _, change in both):
         yield f"{counted(once, 'test')} ran too few times to test for significance: a few per cent there may be noise."
@@ -532,8 +534,8 @@ def _by_size(facts: StudyFacts) -> Iterator[Block]:
         key=lambda pair: -abs(math.log1p(max(pair[1].pct, -99.99) / 100)) if pair[1].pct is not None else -math.inf
     )
     yield Heading(2, "By size of change")
-    moved = [pair for pair in both if pair[1].word is not Word.SAME]
-    same = [pair for pair in both if pair[1].word is Word.SAME]
+    moved = [pair for pair in both if pair[1].verdict is not ChangeVerdict.SAME]
+    same = [pair for pair in both if pair[1].verdict is ChangeVerdict.SAME]
     if len(moved) > MOST_TESTS:
         yield Paragraph(f"The first {MOST_TESTS} of {len(moved)} tests that changed.")
     base, kernel = facts.labels
@@ -559,7 +561,7 @@ def _compared(line: ComparisonLine, change: Change) -> ChangeRow:
     better = f"{line.test.direction} is better" if line.test.direction in ("higher", "lower") else "direction unknown"
     interval = f"95% CI {change.interval}" if change.interval else ""
     where = (line.test.scenario.replace(", ", " "), line.test.box.name, better, interval)
-    verdict = "same" if change.word is Word.SAME else change.word.value
+    verdict = "same" if change.verdict is ChangeVerdict.SAME else change.verdict.value
     return ChangeRow(
         *(change.pct, verdict, line.test.metric, " · ".join(filter(None, where)), (means, runs)),
         f"{means}, {runs} runs",
@@ -605,12 +607,12 @@ def _name_of(line: ComparisonLine) -> str:
 def _beside_mean(change: Change | None) -> str:
     if change is None:
         return ""
-    if change.word is Word.SAME:
+    if change.verdict is ChangeVerdict.SAME:
         return " (same)"
     amount = f"{change.pct:+.1f}" if change.pct is not None else "from zero"
     if change.low is not None and change.high is not None:
         amount += f", {change.low:+.1f} … {change.high:+.1f}"
-    return f" ({amount}, direction unknown)" if change.word is Word.UNKNOWN else f" ({amount})"
+    return f" ({amount}, direction unknown)" if change.verdict is ChangeVerdict.UNKNOWN else f" ({amount})"
 
 
 def _signed(value: float | None) -> str:

@@ -1,8 +1,8 @@
 """Kernels side by side, test by test: what each measured, and its change against the first one. Pure.
 
 A test is one metric in one scenario on one machine. The first kernel is the baseline: changes are the metric's own,
-in per cent of its mean. All tests of a comparison are graded at once, and each change gets a word. It is `same` if it
-is not significant, or smaller than ALMOST, however significant; where no significance test was possible, the size
+in per cent of its mean. All tests of a comparison are graded at once, and each change gets a verdict. It is `same` if
+it is not significant, or smaller than ALMOST, however significant; where no significance test was possible, the size
 alone decides; without a direction it is `unknown`. Several results for one place are pooled: all samples together, or
 the newest of bare means.
 """
@@ -18,7 +18,7 @@ from tracker.domain.statistics import SampleSummary, grade_all, summarise, verdi
 ALMOST = 1.0  # per cent: a smaller change counts as none, however significant it is
 
 
-class Word(StrEnum):
+class ChangeVerdict(StrEnum):
     """The verdict of a comparison."""
 
     IMPROVEMENT = "improvement"
@@ -54,7 +54,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class ComparedTest:
     """One metric in one scenario on one machine."""
 
     suite: str
@@ -88,7 +88,7 @@ class Change:
     alone decides.
     """
 
-    word: Word
+    verdict: ChangeVerdict
     pct: float | None
     low: float | None = None
     high: float | None = None
@@ -115,7 +115,7 @@ class ComparisonLine:
     the first kernel and where either result is missing.
     """
 
-    test: Test
+    test: ComparedTest
     cells: tuple[Cell | None, ...]
     changes: tuple[Change | None, ...]
 
@@ -145,7 +145,7 @@ def pooled(cells: Sequence[Cell]) -> Cell:
     return Cell(summarise(samples), samples) if samples else cells[-1]
 
 
-def lines(tests: Iterable[tuple[Test, Sequence[Cell | None]]]) -> list[ComparisonLine]:
+def lines(tests: Iterable[tuple[ComparedTest, Sequence[Cell | None]]]) -> list[ComparisonLine]:
     """Return every test with its changes, all of them graded at once."""
     table = [(test, tuple(cells)) for test, cells in tests]
     positions = [
@@ -166,19 +166,19 @@ def lines(tests: Iterable[tuple[Test, Sequence[Cell | None]]]) -> list[Compariso
         old, new, raw = pair.old.mean, pair.new.mean, grade.change_pct
         moved = old != new if raw is None else abs(raw) >= ALMOST
         same = grade.verdict is Grade.NOT_SIGNIFICANT or not moved
-        word = Word.SAME if same else Word(verdict_of(old, new, direction).value)
+        verdict = ChangeVerdict.SAME if same else ChangeVerdict(verdict_of(old, new, direction).value)
         tested = grade.verdict is not Grade.NOT_TESTABLE
-        changes[position] = Change(word, raw, grade.low_pct, grade.high_pct, grade.p_value, tested)
+        changes[position] = Change(verdict, raw, grade.low_pct, grade.high_pct, grade.p_value, tested)
     return [
         ComparisonLine(test, cells, tuple(changes.get((row, column)) for column in range(len(cells))))
         for row, (test, cells) in enumerate(table)
     ]
 
 
-def summary(test: Test, change: Change, kernel: str, base: str) -> str:
+def summary(test: ComparedTest, change: Change, kernel: str, base: str) -> str:
     """Describe a change as release reports do: "… on kernel v5.6 has -8.68% regression when comparing to v5.5"."""
     subject = f"{test.metric} on kernel {kernel}"
-    if change.word is Word.SAME:
+    if change.verdict is ChangeVerdict.SAME:
         return f"{subject} is almost the same as that in {base}"
-    word = "change" if change.word is Word.UNKNOWN else change.word.value
+    word = "change" if change.verdict is ChangeVerdict.UNKNOWN else change.verdict.value
     return f"{subject} has {f'{change.percent} ' if change.percent else 'a '}{word} when comparing to {base}"

@@ -32,7 +32,7 @@ from tracker.charts import index_chart
 from tracker.documents.csv_tables import CONTRIBUTIONS, INDEX
 from tracker.domain import versions
 from tracker.domain.events import InvalidInput, Verdict
-from tracker.domain.kernel_comparison import Cell, Change, ComparisonLine, Word, pooled
+from tracker.domain.kernel_comparison import Cell, Change, ChangeVerdict, ComparisonLine, pooled
 from tracker.domain.performance_index import Benchmark, BenchmarkMean, IndexPoint, at, params_text, read_params, series
 from tracker.domain.statistics import SampleSummary
 from tracker.domain.text import counted
@@ -308,7 +308,11 @@ class MovedTest:
 
     @property
     def row_class(self) -> str:
-        return self.change.word.value if self.change.word in (Word.IMPROVEMENT, Word.REGRESSION) else ""
+        return (
+            self.change.verdict.value
+            if self.change.verdict in (ChangeVerdict.IMPROVEMENT, ChangeVerdict.REGRESSION)
+            else ""
+        )
 
 
 def moved_tests(basket: Sequence[Benchmark], before: str, version: str) -> list[MovedTest]:

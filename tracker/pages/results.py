@@ -17,7 +17,7 @@ from tracker.documents.blocks import Document
 from tracker.documents.study import Beside, table
 from tracker.domain import versions
 from tracker.domain.events import InvalidInput
-from tracker.domain.kernel_comparison import Box, Cell, ComparisonLine, Test, lines, pooled
+from tracker.domain.kernel_comparison import Box, Cell, ComparedTest, ComparisonLine, lines, pooled
 from tracker.domain.statistics import SampleSummary
 from tracker.domain.text import scenario_key
 from tracker.domain.tool_output import TOP, diff, read
@@ -127,7 +127,7 @@ def compare(compared: Sequence[Kernel], metrics: Collection[str] | None = None) 
     """
     chosen = Q(role=MeasuredRole.HEADLINE) if metrics is None else Q(metric__name__in=metrics)
     rows = Measurement.objects.filter(chosen, kernel__in=compared).order_by("pk").values_list(*_COLUMNS)
-    tests: dict[tuple[int, int, int], Test] = {}
+    tests: dict[tuple[int, int, int], ComparedTest] = {}
     cells: dict[tuple[int, int, int], dict[int, list[Cell]]] = {}
     for kernel, scenario, machine, metric, mean, stddev, runs, samples, *test in rows[:MOST_COMPARED].iterator(
         chunk_size=2000
@@ -135,7 +135,7 @@ def compare(compared: Sequence[Kernel], metrics: Collection[str] | None = None) 
         key = (scenario, machine, metric)
         if key not in tests:
             suite, params, name, unit, direction, *box = test
-            tests[key] = Test(suite, tuple(params.items()), Box(*box), name, unit, direction)
+            tests[key] = ComparedTest(suite, tuple(params.items()), Box(*box), name, unit, direction)
             cells[key] = {}
         cells[key].setdefault(kernel, []).append(Cell(SampleSummary(mean, stddev, runs), tuple(samples)))
     positions = dict(Suite.objects.values_list("name", "position"))
@@ -148,7 +148,7 @@ def compare(compared: Sequence[Kernel], metrics: Collection[str] | None = None) 
     )
 
 
-def curves_of(tests: Collection[Test]) -> dict[Test, Curve]:
+def curves_of(tests: Collection[ComparedTest]) -> dict[ComparedTest, Curve]:
     """Return the curves of tests, of those that have one, in one query."""
     places = {(test.metric, scenario_key(test.suite, dict(test.params)), test.box.name): test for test in tests}
     metrics, scenarios, machines = ({place[part] for place in places} for part in range(3))

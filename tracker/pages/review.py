@@ -47,7 +47,7 @@ from tracker.services import accounts, person_reports, report_actions
 from tracker.services.accounts import DECIDE, SEND, shown_messages
 from tracker.services.enqueue import enqueue
 from tracker.services.faults import faults
-from tracker.services.report_actions import AT_ONCE, Outcome
+from tracker.services.report_actions import AT_ONCE, IfAccepted
 
 # --- Evidence in its text ---
 
@@ -93,7 +93,7 @@ class SuggestionRow:
     suggestion: Suggestion
     excerpt: Excerpt
     message: Message | None
-    accepted: Outcome
+    accepted: IfAccepted
     rule: RuleRecord | None  # how people decided on its rule's suggestions
     same_report: bool = False  # as the row before
 

@@ -52,7 +52,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class InstallationStatus:
     """How the installation stands at one moment."""
 
     problems: Sequence[Fault]
@@ -60,9 +60,9 @@ class Standing:
     duties: Sequence[Run]
 
 
-def standing(now: datetime) -> Standing:
+def standing(now: datetime) -> InstallationStatus:
     """Return all of it, in a constant number of queries."""
-    return Standing(faults(now), _waiting(), last_runs({run.task: run for run in TaskRun.objects.all()}))
+    return InstallationStatus(faults(now), _waiting(), last_runs({run.task: run for run in TaskRun.objects.all()}))
 
 
 def _waiting() -> list[Waiting]:

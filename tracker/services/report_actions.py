@@ -389,14 +389,14 @@ def reverse_event(
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class IfAccepted:
     """What a report would be if a suggestion were accepted: its status text, and whether anything would change."""
 
     status: str
     changes: bool
 
 
-def outcomes(suggestions: Collection[Suggestion]) -> dict[int, Outcome]:
+def outcomes(suggestions: Collection[Suggestion]) -> dict[int, IfAccepted]:
     """Return the outcome of each suggestion, by its key: two queries, and the reports must be loaded."""
     events: dict[int, list[EventData]] = {suggestion.report_id: [] for suggestion in suggestions}
     for event in Event.objects.filter(report__in=events):
@@ -409,7 +409,7 @@ def outcomes(suggestions: Collection[Suggestion]) -> dict[int, Outcome]:
         report = suggestion.report_id
         after = event_log.state_if_accepted(verdicts[report], events[report], suggestion)
         status = status_now(after, followed)
-        result[suggestion.pk] = Outcome(status, event_log.would_change(suggestion, before[report], after))
+        result[suggestion.pk] = IfAccepted(status, event_log.would_change(suggestion, before[report], after))
     return result
 
 

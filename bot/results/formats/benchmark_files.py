@@ -2,7 +2,7 @@
 
 `FORMATS` has the tools whose files are read; a file is recognised by its content. The files of one side are runs of
 the same tests: equal metrics of equal tests are samples of each other, in the order of the files. What only one side
-has is left out. The commits, the machine and so on are in About, which comes from the command line, a form
+has is left out. The commits, the machine and so on are in RunContext, which comes from the command line, a form
 field or a job.yaml among the files.
 
 A comparison with a culprit is stored as {"about": …, "parent": files, "culprit": files}, so that the very files are
@@ -52,7 +52,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class RunContext:
     """What the files don't say: which commits or kernels, where, and of which test. Empty: not given.
 
     `commit`, `base`: the culprit and its parent; full shas, once they come to `compare`. `bisect_log`: the output of
@@ -73,7 +73,7 @@ class About:
     bisect_log: str = ""
 
 
-ABOUT = tuple(field.name for field in fields(About))
+ABOUT = tuple(field.name for field in fields(RunContext))
 
 
 # --- Reading files ---
@@ -129,7 +129,7 @@ class _Side:
     contents: Sequence[tuple[str, Sequence[_Key]]]
 
 
-def _read_side(files: Sequence[File], about: About, faults: list[tuple[str, str]]) -> _Side:
+def _read_side(files: Sequence[File], about: RunContext, faults: list[tuple[str, str]]) -> _Side:
     """Return the runs in these files; adds every fault of every file to `faults`."""
     if len(files) > MOST_FILES:
         faults.append((files[0].name, f"expected at most {MOST_FILES:,} files of a kernel, found {len(files):,}"))
@@ -210,7 +210,7 @@ def _samples(metric: Metric) -> tuple[float, ...]:
 # --- A comparison with a culprit ---
 
 
-def payload(about: About, parent: Sequence[File], culprit: Sequence[File]) -> dict[str, Any]:
+def payload(about: RunContext, parent: Sequence[File], culprit: Sequence[File]) -> dict[str, Any]:
     """Return the JSON value that is stored, and that `parse` reads."""
     known = {name: value for name, value in asdict(about).items() if value}
     sides = (("parent", parent), ("culprit", culprit))
@@ -224,7 +224,7 @@ def parse(value: Any, where: str) -> Result:
     """Return the Result of a payload. Raise RejectedInput with all faults of all files."""
     try:
         known = value["about"]
-        about = About(**{name: known[name] for name in ABOUT if name in known})
+        about = RunContext(**{name: known[name] for name in ABOUT if name in known})
         parent, culprit = (
             [File(str(file["name"]), str(file["text"])) for file in value[side]] for side in ("parent", "culprit")
         )
@@ -237,7 +237,7 @@ PRODUCER = "files"  # of files that don't say who measured
 _SAME = "both sides are the very same files: the culprit's may have been meant, or the parent's"
 
 
-def compare(about: About, parent: Sequence[File], culprit: Sequence[File], where: str) -> Result:
+def compare(about: RunContext, parent: Sequence[File], culprit: Sequence[File], where: str) -> Result:
     """Return the result of a culprit's files against those of its parent.
 
     Raise RejectedInput with all faults: those of the files, and what is missing in `about`.
@@ -294,8 +294,8 @@ def _digest(*values: object) -> str:
 
 
 def _with_jobs(
-    about: About, parent: Sequence[File], culprit: Sequence[File], faults: list[tuple[str, str]]
-) -> tuple[About, list[File], list[File]]:
+    about: RunContext, parent: Sequence[File], culprit: Sequence[File], faults: list[tuple[str, str]]
+) -> tuple[RunContext, list[File], list[File]]:
     """Return `about` with what a job.yaml of a side adds, and the other files."""
     added: dict[str, Any] = {}
     for side, of_commit in ((parent, "base"), (culprit, "commit")):
@@ -314,7 +314,7 @@ def _with_jobs(
             tree, _, branch = texts.get("branch", "").partition("/")
             added |= {"tree": tree, "branch": branch}
     known = asdict(about)
-    merged = About(**{name: known[name] or added.get(name) or known[name] for name in ABOUT})
+    merged = RunContext(**{name: known[name] or added.get(name) or known[name] for name in ABOUT})
     parent, culprit = ([file for file in side if not is_job(file)] for side in (parent, culprit))
     return merged, parent, culprit
 
@@ -418,7 +418,7 @@ def _summary(metric: Metric) -> SampleSummary:
 
 def of_kernel(
     name: str,
-    about: About,
+    about: RunContext,
     files: Sequence[File],
     now: str,
     where: str,
@@ -469,7 +469,7 @@ def of_kernel(
 
 
 def _test_of(
-    key: _Key, metrics: Mapping[str, Metric], machine: str, about: About, side: _Side
+    key: _Key, metrics: Mapping[str, Metric], machine: str, about: RunContext, side: _Side
 ) -> dict[str, Any] | None:
     """Return a test in the form of perf-release-result/1; None without a metric of known direction."""
     suite, params = key

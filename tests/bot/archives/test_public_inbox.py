@@ -124,17 +124,17 @@ def test_packs_may_be_replaced_while_we_read(inbox: DemoInbox) -> None:
 
 
 def test_a_mail_that_its_unpacker_misses_is_asked_for_again(inbox: DemoInbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = public_inbox._Reading._unpacked
+    real = public_inbox._EpochReading._unpacked
     missed: list[str] = []
 
-    def unlucky(self: public_inbox._Reading, commit: str) -> bytes | None:
+    def unlucky(self: public_inbox._EpochReading, commit: str) -> bytes | None:
         raw = real(self, commit)
         if not missed:
             missed.append(commit)
             return None
         return raw
 
-    monkeypatch.setattr(public_inbox._Reading, "_unpacked", unlucky)
+    monkeypatch.setattr(public_inbox._EpochReading, "_unpacked", unlucky)
     assert len(list(read_epoch(inbox.epoch))) == 10
     assert missed
 

@@ -33,7 +33,7 @@ from tracker.documents.blocks import (
     as_json,
 )
 from tracker.domain.kernel_comparison import Box, Cell, lines
-from tracker.domain.kernel_comparison import Test as Tried
+from tracker.domain.kernel_comparison import ComparedTest as Tried
 from tracker.domain.statistics import SampleSummary
 from tracker.domain.versions import CyclePoint, CycleStep
 

@@ -24,8 +24,8 @@ from tracker.charts import bars, letters
 from tracker.documents import blocks
 from tracker.documents.blocks import ChartBlock, Document, Heading, Paragraph, TableBlock
 from tracker.documents.study import StudyFacts, average, average_pct, compose, outcomes, speedup, system, tally
-from tracker.domain.kernel_comparison import Box, Cell, ComparisonLine, Word, lines, pooled, summary
-from tracker.domain.kernel_comparison import Test as Tried
+from tracker.domain.kernel_comparison import Box, Cell, ChangeVerdict, ComparisonLine, lines, pooled, summary
+from tracker.domain.kernel_comparison import ComparedTest as Tried
 from tracker.domain.statistics import SampleSummary, summarise
 from tracker.domain.tool_output import ListingRow, ToolListing
 from tracker.models import Kernel, Measurement, ReleaseResult, Study, ToolOutput
@@ -55,22 +55,22 @@ def line(*cells: Cell | None, direction: str = "higher") -> ComparisonLine:
 @pytest.mark.parametrize(
     ("old", "new", "direction", "word", "percent"),
     [
-        (cell(100, 101, 99), cell(91, 92, 90), "higher", Word.REGRESSION, "-9%"),
-        (cell(100, 101, 99), cell(91, 92, 90), "lower", Word.IMPROVEMENT, "-9%"),
-        (cell(100, 101, 99), cell(91, 92, 90), "unknown", Word.UNKNOWN, "-9%"),
-        (cell(100, 120, 80), cell(95, 118, 79), "higher", Word.SAME, "-2.67%"),  # within chance
-        (cell(100, 100.01), cell(100.5, 100.51), "higher", Word.SAME, "0.5%"),  # sure, and too small to matter
-        (mean(100), mean(91.32), "higher", Word.REGRESSION, "-8.68%"),  # no samples: the size decides
-        (mean(100), mean(100), "higher", Word.SAME, "0%"),
-        (mean(0), mean(5), "higher", Word.IMPROVEMENT, ""),
-        (mean(0), mean(0), "higher", Word.SAME, ""),
-        (mean(-100), mean(-50), "higher", Word.IMPROVEMENT, "50%"),
+        (cell(100, 101, 99), cell(91, 92, 90), "higher", ChangeVerdict.REGRESSION, "-9%"),
+        (cell(100, 101, 99), cell(91, 92, 90), "lower", ChangeVerdict.IMPROVEMENT, "-9%"),
+        (cell(100, 101, 99), cell(91, 92, 90), "unknown", ChangeVerdict.UNKNOWN, "-9%"),
+        (cell(100, 120, 80), cell(95, 118, 79), "higher", ChangeVerdict.SAME, "-2.67%"),  # within chance
+        (cell(100, 100.01), cell(100.5, 100.51), "higher", ChangeVerdict.SAME, "0.5%"),  # sure, and too small to matter
+        (mean(100), mean(91.32), "higher", ChangeVerdict.REGRESSION, "-8.68%"),  # no samples: the size decides
+        (mean(100), mean(100), "higher", ChangeVerdict.SAME, "0%"),
+        (mean(0), mean(5), "higher", ChangeVerdict.IMPROVEMENT, ""),
+        (mean(0), mean(0), "higher", ChangeVerdict.SAME, ""),
+        (mean(-100), mean(-50), "higher", ChangeVerdict.IMPROVEMENT, "50%"),
     ],
 )
-def test_how_two_kernels_differ(old: Cell, new: Cell, direction: str, word: Word, percent: str) -> None:
+def test_how_two_kernels_differ(old: Cell, new: Cell, direction: str, word: ChangeVerdict, percent: str) -> None:
     change = line(old, new, direction=direction).changes[1]
     assert change
-    assert (change.word, change.percent) == (word, percent)
+    assert (change.verdict, change.percent) == (word, percent)
     assert change.tested == (len(old.samples) > 1)
 
 

@@ -61,7 +61,7 @@ class Texts(forms.Field):
         return text
 
 
-class Words(Texts):
+class SearchedWords(Texts):
     """Words to search for: at most MOST_WORDS in all, since each is a condition of the query."""
 
     def clean(self, value: Any) -> list[str]:
@@ -179,7 +179,7 @@ class Changed(AnyOf):
 class ContainsWords(AnyOf):
     """Rows that contain all the words; negated, rows that contain none of them."""
 
-    field_class = Words
+    field_class = SearchedWords
 
     def condition(self, values: list[str]) -> Q:
         condition = Q()

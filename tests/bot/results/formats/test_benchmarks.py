@@ -15,14 +15,23 @@ from hypothesis import strategies as st
 
 from bot.results.formats import kernel_benchmarks
 from bot.results.formats.benchmark import Document, Metric, Reading
-from bot.results.formats.benchmark_files import FORMATS, About, File, compare, of_kernel, parse, read_file, reader_of
+from bot.results.formats.benchmark_files import (
+    FORMATS,
+    File,
+    RunContext,
+    compare,
+    of_kernel,
+    parse,
+    read_file,
+    reader_of,
+)
 from bot.results.values import RejectedInput
 from tests.conftest import ROOT
 
 FOLDER = ROOT / "fixtures" / "benchmarks"
 FILES = sorted(path for path in FOLDER.iterdir() if path.name != "README.md")
 PARENT, CULPRIT = "b" * 40, "a" * 40
-ABOUT = About(
+ABOUT = RunContext(
     commit=CULPRIT, base=PARENT, title="mm: walk cold folios first", author="Dana <dana@dev.example>", machine="m1"
 )
 
@@ -465,7 +474,7 @@ def test_what_was_measured_differently_is_compared_and_doubted() -> None:
 def test_all_faults_of_all_files_and_of_the_options_are_told_at_once() -> None:
     broken = [File("a.json", fio(100).text.replace("100,", "NaN,")), File("b.json", "{"), fio(90)]
     with pytest.raises(RejectedInput) as rejection:
-        compare(About(commit="a" * 12, author="nobody"), broken, [], "x")
+        compare(RunContext(commit="a" * 12, author="nobody"), broken, [], "x")
     places = [place for place, _ in rejection.value.faults]
     assert [place.split(",")[0] for place in places] == ["a.json", "b.json", "commit", "base", "author", "machine"]
 
@@ -484,21 +493,21 @@ def test_different_tests_are_not_compared() -> None:
 def test_a_job_file_says_which_commit_where_and_what() -> None:
     job = "commit: {}\ntestcase: disk\ntbox_group: lab7-m1\nnr_cpu: 8\nbranch: linus/master\n"
     sides = [[fio(speed), File("run/job.yaml", job.format(sha))] for speed, sha in ((100, PARENT), (90, CULPRIT))]
-    result = compare(About(title="x", author="a@b.example"), *sides, "x")
+    result = compare(RunContext(title="x", author="a@b.example"), *sides, "x")
     assert (result.good.sha, result.bad.sha, result.tree, result.branch) == (PARENT, CULPRIT, "linus", "master")
     assert (result.runs[0].suite, result.runs[0].machine.id, result.runs[0].machine.cpus) == ("disk", "lab7-m1", 8)
     assert result.headline.metric.startswith("disk.read_")
 
 
 def test_the_files_of_one_kernel_make_points_on_curves() -> None:
-    result = of_kernel("6.12", About(machine="m1"), [fio(100), fio(110)], "2026-11-01T00:00:00+00:00", "x")
+    result = of_kernel("6.12", RunContext(machine="m1"), [fio(100), fio(110)], "2026-11-01T00:00:00+00:00", "x")
     assert result.kernel.name == "v6.12"
     [test] = result.tests
     assert {measured.metric: measured.samples for measured in test.measurements}["fio.read_iops"] == (25.0, 27.5)
 
 
 def test_a_kernel_is_named_by_the_file_if_nobody_else_does() -> None:
-    result = of_kernel("", About(), [file("composite.xml")], "2026-11-01T00:00:00+00:00", "x")
+    result = of_kernel("", RunContext(), [file("composite.xml")], "2026-11-01T00:00:00+00:00", "x")
     assert (result.kernel.name, result.tests[0].machine.id) == ("v6.12", "lab7-m1")
 
 
@@ -514,7 +523,7 @@ def test_a_kernel_is_named_by_the_file_if_nobody_else_does() -> None:
     ],
 )
 def test_a_kernel_has_the_name_of_its_tag(said: str, name: str) -> None:
-    assert of_kernel(said, About(machine="m1"), [fio(100)], "2026-11-01T00:00:00+00:00", "x").kernel.name == name
+    assert of_kernel(said, RunContext(machine="m1"), [fio(100)], "2026-11-01T00:00:00+00:00", "x").kernel.name == name
 
 
 @pytest.mark.parametrize(
