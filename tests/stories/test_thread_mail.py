@@ -117,7 +117,7 @@ def test_what_an_interruption_kept_from_being_composed_is_composed_in_the_next_r
         raise interruption()
 
     with monkeypatch.context() as patch:
-        patch.setattr(follow_ups._Round, where, interrupted)
+        patch.setattr(follow_ups._FollowUpRound, where, interrupted)
         assert further(world) == 0
     assert further(world) == 1
 
