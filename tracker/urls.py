@@ -165,7 +165,7 @@ urlpatterns = [
     path("outbox/stop/", outbox.stop, name="stop-sending"),
     path("outbox/<int:pk>/", outbox.mail, name="outgoing-mail"),
     path("outbox/<int:pk>/raw/", outbox.raw, name="outgoing-mail-raw"),
-    # /api/v1/ for reading
+    # the API; what programs of a lab call is in bot/urls.py
     path("api/v1/results/<int:pk>", api_triage.result, name="api-result"),
     path("api/v1/kernels/<path:handle>", api_triage.kernel, name="api-kernel"),
     path("api/v1/reports/<str:culprit>/actions", api_triage.act, name="act-on-report"),

@@ -531,10 +531,10 @@ def _method(facts: ReleaseFacts) -> Iterator[Block]:
     )
     yield from _prose(facts, "machines")
     if described := [
-        replace(box, name=box.family, family="") if box.family else box for box in facts.boxes if box.facts
+        replace(box, name=box.family, family="") if box.family else box for box in facts.boxes if box.is_described
     ]:
         yield machine_table(described)
-    if silent := [box.name for box in facts.boxes if not box.facts]:
+    if silent := [box.name for box in facts.boxes if not box.is_described]:
         yield Paragraph(f"No hardware details are known of {', '.join(silent)}.")
     shown = {line.test.suite for line in facts.lines} | {highlight.suite for highlight in facts.highlights}
     shown |= {row.metric.partition(".")[0] for row in facts.rows}

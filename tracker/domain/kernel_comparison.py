@@ -47,10 +47,9 @@ class Box:
         return f"{gigabytes:.0f}G" if gigabytes >= 1 else f"{self.memory_bytes >> 20}M"
 
     @property
-    def facts(self) -> tuple[tuple[str, str], ...]:
-        """Its details, under the names used in release reports."""
-        details = (("model", self.model), ("brand", self.brand), ("cpu_number", str(self.cpus or "")))
-        return tuple(pair for pair in (*details, ("memory", self.memory)) if pair[1])
+    def is_described(self) -> bool:
+        """Whether anything is known of it but its name."""
+        return bool(self.model or self.brand or self.cpus or self.memory_bytes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,6 @@ from tracker.domain.events import TreeRole
 from tracker.domain.report_state import NOT_BISECTED
 from tracker.models.base import NamedLease, NaturalModel, values
 
-__all__ = ["Commit", "Landing", "Tree", "TreeRole"]
-
 models.TextField.register_lookup(Length)
 models.TextField.register_lookup(Lower)
 

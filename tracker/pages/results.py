@@ -173,7 +173,7 @@ def neighbours(kernel: Kernel) -> list[Kernel]:
 
 def kernel(request: HttpRequest, handle: str) -> HttpResponse:
     """Show every measurement, headlines first."""
-    (kernel,) = named([handle]) if "\0" not in handle else (None,)
+    (kernel,) = named([handle])
     if kernel is None:
         raise Http404(f"no kernel {handle[:100]} was measured")
     related = Measurement.objects.filter(kernel=kernel).select_related("metric", "scenario", "machine", "result")

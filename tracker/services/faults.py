@@ -213,7 +213,7 @@ def _stores(snapshot: Snapshot) -> Iterator[Fault]:
             yield Fault(FaultKind.DISK, disk.name, f"the disk {disk.why_full}: nothing can be stored")
         elif disk.free < min(_FREE_BYTES, _FREE_SHARE * disk.total):
             free = f"only {disk.free >> 20} MiB are free"
-            yield Fault(FaultKind.DISK, disk.name, f"{free}: free some, or run `perfwork prune`")
+            yield Fault(FaultKind.DISK, disk.name, f"{free}: free some, or run `{settings.PROGRAM} prune`")
     if snapshot.backups and (snapshot.backup_at is None or snapshot.now - snapshot.backup_at > _OLD_BACKUP):
         problem = "no backup of the last two days: `systemctl status perfwork-daily` says why"
         yield Fault(FaultKind.BACKUP, snapshot.backups, problem, snapshot.backup_at)
