@@ -24,12 +24,13 @@ from bot.mail.addresses import Address
 from bot.mail.message import one_line
 from bot.mail.settings import BotSettings
 from bot.outbox.drafts import COMPOSER, ComposeConfig, OutboxWriter, Start, excluded_addresses
-from tracker.documents import blocks, digest
+from tracker.documents import blocks
 from tracker.documents.blocks import Document
 from tracker.documents.digest import compose as compose_digest
 from tracker.domain.events import InvalidInput
 from tracker.domain.text import THIS_MACHINE, tag_of
 from tracker.models import OutgoingMail, OutgoingState, Purpose, Study
+from tracker.pages.release_report import current_cycle, week_of
 from tracker.services import mail_transitions
 
 # --- The mail ---
@@ -104,7 +105,7 @@ def of_study(study: Study, document: Document, config: BulletinConfig) -> Bullet
 
 def of_week(version: str, config: BulletinConfig, now: datetime) -> Bulletin | None:
     """Return the weekly digest; None if nothing is open and nothing was closed."""
-    content = digest.week_of(version, now)
+    content = week_of(version, now)
     if not content:
         return None
     document = compose_digest(version, content, now)
@@ -142,7 +143,7 @@ def hold(bulletin: Bulletin, config: BulletinConfig, now: datetime) -> OutgoingM
 
 def compose_week(config: BulletinConfig, now: datetime, *, approve_first: bool) -> bool:
     """Compose this week's digest, once, if lists are set; the usual rules apply. Return whether one was composed."""
-    version = digest.current()
+    version = current_cycle()
     mails = OutgoingMail.objects.filter(report=None, purpose=_digest(version, now))
     if not (version and config.lists) or mails.exists():
         return False

@@ -30,7 +30,8 @@ from tests.support.rows import line
 from tests.support.servers import Moody
 from tests.support.world import DANA, LEE, World, message_id
 from tracker.documents import blocks as text
-from tracker.documents.digest import DigestLine, compose, week
+from tracker.documents.digest import compose, week
+from tracker.documents.release_report import CycleRow
 from tracker.domain.events import EventData, EventKind, Role
 from tracker.models import (
     Correspondent,
@@ -153,10 +154,24 @@ def test_nobody_to_tell(v5_6: None, settings: Any) -> None:
 NOW = datetime(2026, 9, 14, 12, tzinfo=UTC)  # a Monday
 
 
-def digest_line(name: str, state: str, days: float, closed: float | None = None, blocks: str = "") -> DigestLine:
+def digest_line(name: str, state: str, days: float, closed: float | None = None, blocks: str = "") -> CycleRow:
     at = NOW - timedelta(days=days)
     end = None if closed is None else NOW - timedelta(days=closed)
-    return DigestLine(name * 10, f"report {name}", "scan.ops", state, f"status of {name}", at, end, blocks)
+    return CycleRow(
+        sha=name * 10,
+        title=f"report {name}",
+        subsystem="mm",
+        metric="scan.ops",
+        change=-12.0,
+        author="Dana",
+        state=state,
+        status=f"status of {name}",
+        awaited="author",
+        reported_at=at,
+        thread="",
+        closed_at=end,
+        blocks=blocks,
+    )
 
 
 def test_a_week() -> None:
@@ -214,7 +229,7 @@ def test_the_digest_comes_once_a_week(cycle: Report, world: World) -> None:
     assert not compose_week(bulletin_config(world), now + timedelta(hours=1), approve_first=True)
     mail = OutgoingMail.objects.get(report=None)
     assert (mail.state, mail.reason) == (OutgoingState.COMPOSED, "")
-    assert "1. [LKP] [mm/vmscan]" in mail.body
+    assert "1. mm/vmscan: walk cold folios first" in mail.body
     assert f"https://perf.example.org/report/{cycle.culprit.sha[:12]}/" in mail.body
     assert compose_week(bulletin_config(world), now + timedelta(days=7), approve_first=False)
     second = OutgoingMail.objects.filter(report=None).order_by("-pk")[0]

@@ -2,8 +2,7 @@
 for a mail to Linus or to a maintainer.
 
 A report stands in one section: closed ones by when they were closed; of the open ones, those with a fix first, then
-new, silent and answered ones. `week` and `compose` are pure; the reports of the current cycle, or of a given one, come
-from two queries.
+new, silent and answered ones. Pure: the rows come from tracker/pages/release_report.py.
 """
 
 import textwrap
@@ -11,16 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Q
 from django.urls import reverse
 
 from tracker.documents.blocks import Block, Bullets, Document, DocumentLink, Heading, Paragraph, TableBlock, width
 from tracker.documents.release_report import CycleRow, name, summary
-from tracker.domain.events import OPEN, State, Verdict
+from tracker.domain.events import OPEN, State
 from tracker.domain.text import age, printable
 from tracker.domain.timeline import LABELS, awaited
-from tracker.models import Release, Report
-from tracker.services.report_summary import ReleaseCalendar
 
 WEEK = timedelta(days=7)
 MOST = 50  # reports per section; a link leads to the others
@@ -28,38 +24,24 @@ _FIX = frozenset({State.FIX_PROPOSED, State.FIX_CONFIRMED, State.FIX_QUEUED})
 
 
 @dataclass(frozen=True, slots=True)
-class DigestLine:
-    """A regression. `blocks`: the release that it blocks."""
-
-    sha: str
-    title: str
-    metric: str
-    state: str
-    status: str
-    reported_at: datetime | None
-    closed_at: datetime | None
-    blocks: str
-
-
-@dataclass(frozen=True, slots=True)
 class Week:
     """The sections. All but `closed` are open."""
 
-    new: Sequence[DigestLine]
-    silent: Sequence[DigestLine]
-    fixable: Sequence[DigestLine]
-    answered: Sequence[DigestLine]
-    closed: Sequence[DigestLine]
+    new: Sequence[CycleRow]
+    silent: Sequence[CycleRow]
+    fixable: Sequence[CycleRow]
+    answered: Sequence[CycleRow]
+    closed: Sequence[CycleRow]
 
     @property
-    def open(self) -> Sequence[DigestLine]:
+    def open(self) -> Sequence[CycleRow]:
         return [*self.new, *self.silent, *self.fixable, *self.answered]
 
     def __bool__(self) -> bool:
         return bool(self.open or self.closed)
 
 
-def week(reports: Iterable[DigestLine], now: datetime) -> Week:
+def week(reports: Iterable[CycleRow], now: datetime) -> Week:
     """Sort reports by what happened in the last seven days. Silent: reported earlier, and not answered."""
     since = now - WEEK
     new, silent, fixable, answered, closed = [], [], [], [], []
@@ -101,45 +83,16 @@ def compose(version: str, week: Week, now: datetime) -> Document:
     return Document(f"{version} performance regressions, {year}-W{number:02}: {count}", "", blocks)
 
 
-def _section(heading: str, reports: Sequence[DigestLine]) -> Iterator[Block]:
+def _section(heading: str, reports: Sequence[CycleRow]) -> Iterator[Block]:
     yield Heading(2, f"{heading}: {len(reports)}")
     rows = []
     for report in reports[:MOST]:
-        blocks = f"; blocks {report.blocks}" if report.blocks and report.state in OPEN else ""
-        link = DocumentLink(report.title, reverse("report", args=[report.sha[:12]]))
+        blocks = f"; blocks {report.blocks}" if report.blocks else ""
+        link = DocumentLink(report.title[:200], reverse("report", args=[report.sha[:12]]))
         rows.append((link, report.metric, f"{report.status}{blocks}"))
     yield TableBlock(heading, ("Report", "Metric", "Status"), rows, as_records=True)
     if len(reports) > MOST:
         yield Paragraph(f"And {len(reports) - MOST} more.")
-
-
-# --- Queries ---
-
-LOAD_MOST = 5000  # reports per cycle
-_COLUMNS = (
-    *("culprit__sha", "title", "given_title", "culprit__title", "metric", "state", "status"),
-    *("reported_at", "closed_at", "blocks"),
-)
-
-
-def current() -> str:
-    """Return the release in development; until its -rc1, the previous one. "" if no release is known."""
-    newest = Release.objects.order_by("-number").values_list("version", flat=True).first()
-    return ReleaseCalendar.load().current or newest or ""
-
-
-def week_of(version: str, now: datetime) -> Week:
-    """Return the week of a release cycle, most urgent reports first."""
-    rows = Report.objects.filter(Q(merged_release=version) | Q(shift_left_release=version), verdict=Verdict.REGRESSION)
-    rows = rows.filter(reported_at__isnull=False)  # authors hear of a report before the lists do
-    values = rows.order_by("-urgency", "pk").values_list(*_COLUMNS)[:LOAD_MOST]
-    return week(
-        (
-            DigestLine(sha, (given or title or own or sha[:10])[:200], metric, state, status, reported, closed, blocks)
-            for sha, title, given, own, metric, state, status, reported, closed, blocks in values
-        ),
-        now,
-    )
 
 
 # --- The regressions of a release or a subsystem for a mail: at most forty lines of seventy-two columns. Pure ---

@@ -20,6 +20,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from tracker.documents.blocks import Document
+from tracker.documents.digest import Week, week
 from tracker.documents.release_report import SECTIONS, CycleRow, HighlightData, ReleaseFacts, compose
 from tracker.domain import versions
 from tracker.domain.events import OPEN, EventKind, Verdict
@@ -41,7 +42,7 @@ from tracker.pages.http import cleaned, permission_required
 from tracker.pages.prose import editing, in_form, save_text, texts
 from tracker.pages.report import find_report
 from tracker.services.accounts import CHANGE_REPORTS
-from tracker.services.report_summary import headline_of, with_headlines
+from tracker.services.report_summary import ReleaseCalendar, headline_of, with_headlines
 
 
 def document(release: Release, lab: str, now: datetime) -> Document:
@@ -101,16 +102,27 @@ def in_cycle(version: str) -> Q:
     return Q(merged_release=version) | Q(shift_left_release=version)
 
 
-def _reports(which: Q) -> list[Report]:
-    """Return reports with their headlines, those of which most is certain first: two queries."""
+def _reports(which: Q, order: str = "-weight") -> list[Report]:
+    """Return reports with their headlines, by default those of which most is certain first: two queries."""
     rows = Report.objects.filter(which).select_related("culprit", "tree")
-    return list(with_headlines(rows).order_by("-weight", "pk")[:MOST])
+    return list(with_headlines(rows).order_by(order, "pk")[:MOST])
 
 
-def mail_lines(which: Q, version: str) -> list[CycleRow]:
-    """Return the regressions among these reports for a mail, those of which most is certain first: three queries."""
-    rows = [report for report in _reports(which) if report.verdict == Verdict.REGRESSION and report.reported_at]
+def mail_lines(which: Q, version: str, order: str = "-weight") -> list[CycleRow]:
+    """Return the regressions among these reports for a mail: three queries. Authors hear of one before the lists do."""
+    rows = [report for report in _reports(which, order) if report.verdict == Verdict.REGRESSION and report.reported_at]
     return _rows(rows, version)
+
+
+def current_cycle() -> str:
+    """Return the release in development; until its -rc1, the previous one. "" if no release is known."""
+    newest = Release.objects.order_by("-number").values_list("version", flat=True).first()
+    return ReleaseCalendar.load().current or newest or ""
+
+
+def week_of(version: str, now: datetime) -> Week:
+    """Return the week of a release cycle, most urgent reports first."""
+    return week(mail_lines(in_cycle(version), version, "-urgency"), now)
 
 
 def _rows(reports: Sequence[Report], version: str) -> list[CycleRow]:

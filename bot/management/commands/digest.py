@@ -19,11 +19,10 @@ from bot.config import bulletin_config
 from bot.management import hold_bulletin, no_input, require_folded, usage_error
 from bot.notifications import digest
 from tracker.documents import blocks
-from tracker.documents import digest as queries
 from tracker.documents.digest import compose, compose_cycle_mail
 from tracker.domain.events import OPEN
 from tracker.models import Release, Report
-from tracker.pages.release_report import in_cycle, mail_lines
+from tracker.pages.release_report import current_cycle, in_cycle, mail_lines, week_of
 
 
 class Command(BaseCommand):
@@ -39,7 +38,7 @@ class Command(BaseCommand):
 
     def handle(self, *, release: str | None, subsystem: str | None, hold: bool, **options: Any) -> None:
         require_folded()
-        version, now = release or queries.current(), timezone.now()
+        version, now = release or current_cycle(), timezone.now()
         if not version or not (release is None or Release.objects.filter(version=release).exists()):
             raise no_input(f"unknown release {json.dumps(version)}; `track` adds releases from git")
         if subsystem:
@@ -48,7 +47,7 @@ class Command(BaseCommand):
             self._print_subsystem(subsystem, version, now)
             return
         if not hold:
-            document = compose(version, queries.week_of(version, now), now)
+            document = compose(version, week_of(version, now), now)
             self.stdout.write(blocks.render(document, settings.PERFWORK_BASE_URL), ending="")
             return
         config = bulletin_config()
