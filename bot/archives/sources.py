@@ -389,7 +389,7 @@ def _from_lore(server: str, what: str, ask: "Callable[[LoreNode], bytes]") -> It
     try:
         mbox = ask(node)
     except (liblore.LibloreError, LookupError, OSError) as error:
-        if isinstance(error, liblore.RemoteError) and "404" in str(error):
+        if isinstance(error, liblore.RemoteError) and error.status_code == 404:
             return
         raise Unreadable(f"{server}: {what}: {' '.join(str(error).split())[:300]}") from error
     finally:

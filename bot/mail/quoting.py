@@ -251,10 +251,10 @@ def without_doubt(text: str) -> str:
     uncut = clean(text[:_JUDGED]).split("\n")
     whole, lines = [line[:MAX_LINE] for line in uncut], [_as_seen(line) for line in uncut]
     rest_of_quote = False
-    last_patch, head = _last_patch(lines), _head_at_top(lines)
+    last_patch = _last_patch(lines)
     for number, line in enumerate(lines):
         above = lines[number - 1] if number else ""
-        if number < head or not line.strip() or (_QUOTE.match(line) and not _is_above_unmarked(lines, number)):
+        if not line.strip() or (_QUOTE.match(line) and not _is_above_unmarked(lines, number)):
             rest_of_quote = False
             continue
         wrapped = _QUOTE.match(above) and len(above) + 1 + len(line.split(maxsplit=1)[0]) > _WRAPPED_AT
@@ -419,12 +419,14 @@ def _next_line(lines: Sequence[str], number: int) -> int:
 
 
 def _head_at_top(lines: Sequence[str]) -> int:
-    """Return the line of the first quote if all above it is a few headers of the answered mail, as scripts write them
-    instead of "… wrote:" (seen in netdev's replies of 2021 to 2025); else 0.
+    """Return the line of the first quote if only From and Date of the answered mail stand above it, as scripts write
+    them instead of "… wrote:" (seen in netdev's replies of 2021 to 2025); else 0.
+
+    An older mail without marks may begin so, too, if it begins with a quote: `without_doubt` knows nothing of this.
     """
-    head = list(takewhile(lambda line: _FIRST_OF_BLOCK.match(line) or _IN_BLOCK.match(line), lines[:8]))
-    is_head = len(head) >= 2 and _FIRST_OF_BLOCK.match(head[0]) and _QUOTE.match("".join(lines[len(head) :][:1]))
-    return len(head) if is_head else 0
+    from_, date, quote = (*lines[:3], "", "", "")[:3]
+    sent = _IN_BLOCK.match(date)
+    return 2 if _FIRST_OF_BLOCK.match(from_) and sent and sent["sent"] and _QUOTE.match(quote) else 0
 
 
 def _attribution_without_marks(keep: Sequence[TextLine], lines: Sequence[str], number: int) -> int:

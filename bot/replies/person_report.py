@@ -25,7 +25,8 @@ from tracker.domain.archived_reports import MAX_SENTENCE, MAX_VALUE, UNKNOWN, Fa
 OFFERED = 7  # the score from which a mail is offered; `is_performance` of one that a command names
 FORWARDED = re.compile(r"\A\s*fwd?:\s*", re.I)  # by who keeps a distribution's bugs, say
 _PULL = re.compile(r"\s*\[(?:(?:git )?pull|ann(?:ounce)?)\b", re.I)
-_COMMENTS = re.compile(r"\s*\[RFC\]", re.I)  # asks for comments, on a patch or on something else
+# Asks for comments on something else than a patch
+_COMMENTS = re.compile(r"\s*\[RFC\](?!\s*\[)(?!.*\bfix(?:e[sd]|ing)?\b)", re.I)
 _MOST_CHANGE = 1_000_000.0  # per cent
 
 

@@ -1,9 +1,9 @@
 """Rules: the report is disputed, its culprit is dropped, or the change is expected.
 
-Most claims of noise turned out to be real regressions, so a dispute of a robot's report is only suggested (persons.py
-reads those of people's). A drop or revert of the culprit acts by itself if the writer has done it or decided to; a plan
-or somebody's wish for it is suggested. That a change is expected is only suggested as well: a developer's plain English
-never closes a report alone (DESIGN rule 4).
+Most claims of noise turned out to be real regressions, so that a rule alone only suggests a dispute of a robot's
+report; it acts if the classifier finds it likely, too (persons.py reads those of people's reports). A drop or revert of
+the culprit acts by itself if the writer has done it or decided to; a plan or somebody's wish for it is suggested. That
+a change is expected is only suggested as well: a developer's plain English never closes a report alone (DESIGN rule 4).
 """
 
 from bot.replies.rules.notation import CONDITIONAL, HEDGED, NEGATED, REPORTED, By, Intent, Mode, Rule, Unless, words
@@ -24,12 +24,16 @@ DISPUTES = (
             "I am surprised that this patch makes a difference for that test.",
             "The numbers do not match the identified patches.",
             "I don't think the bisected commit can be to blame.",
+            "I don't see how this commit could cause that, unless the layout changed.",
         ),
         no=(
             "it's not a false positive.",
             "I'm not surprised that this patch makes a difference.",
             "If it is noise, should we then exclude this platform from the report of cyclictest?",
-            "These numbers are scary, unless they're not meaningful.",
+            "These numbers are scary (unless they're not meaningful).",
+            "I am not surprised, this commit is to blame.",
+            "It is not the test: the bisected commit is to blame.",
+            "The data does not fit into the cache any more after this change.",
         ),
         cue=words(
             "is|are|be|looks|seems … bogus",
@@ -50,8 +54,8 @@ DISPUTES = (
             "<not> read anything|much|too_much into",
             "no way … this|that|it|the",
             "code alignment|placement|layout",
-            "number*|result*|profile|data … don't|doesn't|do_not|does_not match|fit …… commit*|patch*|change*",
-            "<not> …… bisected|blamed|identified? commit|patch|change …… blame",
+            "number*|result*|profile … don't|doesn't|do_not|does_not match …… commit*|patch*|change*",
+            "don't|do_not think|believe|see_how|see_why …… commit|patch|change …… blame|blamed",
             "would|should|can disregard|ignore this|it|that|these|the",
             "something off|wrong|fishy with",
             "is|are|be|looks|seems|probably|likely|just|within|mostly|measurement|test|like … noise|noisy|"
@@ -65,7 +69,7 @@ DISPUTES = (
             "test|benchmark|workload|metric|comparison … is|are|looks|seems … broken|flawed|meaningless|invalid|"
             "misleading|useless|unstable|flaky",
         ),
-        unless=(_DENIED, REPORTED, Unless("says so under a condition", words("unless"))),
+        unless=(_DENIED, REPORTED, Unless("says so under a condition", words("unless"), near=True)),
         question=False,
         improvement=False,
         does=EventKind.DISPUTED,
@@ -200,7 +204,12 @@ DROPS = (
             "My plan is to revert both patches before the release.",
             "For now a revert is the way to go.",
         ),
-        no=("I won't drop it.", "The throughput will drop.", "The plan is to drop the lock earlier."),
+        no=(
+            "I won't drop it.",
+            "The throughput will drop.",
+            "The plan is to drop the lock earlier.",
+            "The idea was to revert to the old allocation order under pressure.",
+        ),
         cue=words(
             "<i have> now|just|already|since? reverted <culprit>",
             "<culprit> has_been|have_been|was|were|got now|already? reverted|backed_out|dropped",
@@ -213,8 +222,8 @@ DROPS = (
             # "Thanks, will drop it."; not "the throughput will drop"
             "/(?:\\A|(?<=[,;:.] ))will (?:drop|revert)(?=[.!,]|\\Z| (?:it|this|that|them)\\b)/",
             "fine|ok|okay with dropping|reverting",
-            "plan|idea is|was now? to just? <drop> <culprit>",
-            "plan|idea is|was now? to just? revert|back_out",
+            "plan is now? to just? <drop> <culprit>",
+            "my|our plan is now? to just? revert|back_out",
             "revert|reverting <culprit>? is|seems|looks_like the_way_to_go|the_right_thing|the_best_option",
         ),
         unless=(NEGATED, REPORTED),
@@ -263,12 +272,13 @@ DROPS = (
             "can you remove this patch from for-next",
             "Yes, my patch should get reverted.",
         ),
-        no=("Nobody asked for a revert.",),
+        no=("Nobody asked for a revert.", "This series should get pulled into mainline this week."),
         cue=words(
             "can|could|would|will|please|should|shall|must|need_to|have_to|better|suggest|propose … <drop> <culprit>",
             "suggest|propose|consider … dropping|reverting|removing <culprit>",
             "shouldn't|why_not … <culprit>|we … be? <dropped>|<drop>",
-            "<culprit> should|must|needs_to|has_to|ought_to be|get <dropped>",
+            "<culprit> should|must|needs_to|has_to|ought_to be <dropped>",
+            "<culprit> should|must|needs_to|has_to|ought_to get reverted|dropped|backed_out",
             "^ please? drop|revert <culprit>",
         ),
         unless=(
@@ -369,6 +379,7 @@ EXPECTED = (
             "So I don't think that we need to change anything.",
             "We don't plan to optimise for this case.",
             "I do not plan any further work on this.",
+            "I do not plan making investigations.",
             "I won't consider this a regression.",
         ),
         no=(
@@ -378,6 +389,8 @@ EXPECTED = (
             "It has absolutely nothing to do with stat.",
             "I don't think you need to change your config.",
             "I can't fix the test.",
+            "The fix is small and does not require any change in the drivers.",
+            "I don't plan any travel next week, so I'll look at it then.",
             "I have no plan for today.",
         ),
         cue=words(
@@ -386,12 +399,12 @@ EXPECTED = (
             "<i> won't|will_not fix|send|look|worry|spend|bother|change|do_anything|pursue",
             "<i> don't|do_not … care|worry|bother",
             "<i> don't|do_not|no intend|plan|have_plans to",
-            "<i> don't|do_not plan any|on|further|more",
+            "<i> don't|do_not plan any|further|making|doing …… work|investigation*|fix|fixes|change*",
             "<i>|<i will> don't|do_not|won't|not|wouldn't consider|count|treat|regard this|it|that as? a? <regression>",
             "no plan|plans|intention|interest|desire in|of|to? try|trying|work|working|fix|fixing|pursue|pursuing",
             "<not> think …… need|have to do|change|fix anything|something",
             "<not> … much|anything we|i|you can do",
-            "/(?:should|does)(?:n't| not)/ require|need a|any? change|fix",
+            "should_not|shouldn't require|need a|any? change|fix",
             r"/(?:can't|cannot|can not) fix (?:it|this|that|the (?:issue|regression|problem))(?=[.!,;]|\Z)/",
             "/(?<!not )(?:going to|gonna|will) (?:forget|ignore) (?:this|that|the) (?:report|regression|one)/",
             "<regression>|drop|slowdown …… inevitable|unavoidable",

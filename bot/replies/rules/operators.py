@@ -122,6 +122,7 @@ RULES = (
             "we rerun both commits 15 times each and the data is quite stable, the regression still exists.",
             "we rebuilt mm-stable as of today and the regression is still there:",
             "The issue still exists in v5.6-rc7.",
+            "we also found an even bigger regression in another test.",
         ),
         cue=words(
             "<patch>|<performance>|it|this|they … didn't|did_not|doesn't|does_not|don't|couldn't|could_not|can't|cannot"
@@ -132,7 +133,7 @@ RULES = (
             "no obvious|significant|visible|clear|big difference|diff|change|changes",
             "nearly|almost no|same difference|change|result*",
             "even|much worse",
-            "even|much bigger|larger regression|slowdown|drop",
+            "tested|test|patch …… even|much bigger|larger regression|slowdown|drop",
             "none of them|these|the_patches … <help>|helps",
             "still … has|have|see|saw|there|show|shows|exist|exists|observe|observed|got ……"
             " regression|slowdown|drop|degradation|issue|/-\\d[\\d.]*%/",
@@ -314,7 +315,11 @@ RULES = (
         name="operator_asks",
         intent=Intent.BOT_ASKS,
         says="""The lab asks the developer something: "which one do you suggest us to test?\"""",
-        yes=("which one do you suggest us to test?", "could you let us know which branch the newer version is on?"),
+        yes=(
+            "which one do you suggest us to test?",
+            "could you let us know which branch the newer version is on?",
+            "not sure if we should test v2, could you tell us which base to apply it on?",
+        ),
         no=(
             "The commit dropped the trylock flag.",
             "I haven't dropped it.",
@@ -324,7 +329,7 @@ RULES = (
         cue=words("/\\w+/"),
         unless=(
             Unless("asks for attention", words("time to …… look|check", "any update*|news|comment*|progress|plan*")),
-            Unless("offers something", words("^ not_sure if|whether", "if you want|need|like|have any")),
+            Unless("offers something", words("^ not_sure if|whether", "if you want|need|like|have any"), near=True),
         ),
         by=By.OPERATOR,
         question=True,

@@ -123,13 +123,14 @@ USERS = (
         ),
         no=(
             "Reverting that commit fixes it.",
+            "I tried the kernel before that commit and it works.",
             "If it works, I will let you know.",
             "The patch helps only partly.",
             "It doesn't fix the problem for me.",
         ),
         cue=words(
             "<patch>|it|this|that|which seems|appears|does|did? to? <fixes> the|this|it|my|that|our",
-            "tested|retested|re-tested|tried …… <patch> …… it|that still? works",
+            "tested|retested|re-tested|tried …… patch|version|fix|series|/v\\d+/ …… it|that still? works",
             "<patch>|it|this works|helps|helped for_me|for_us|here|fine|well|great",
             "confirm|confirmed|verified …… works|fixes|fixed|solves|resolves|helps|gone",
             "yes|indeed it|that|this? works|helps|fixes",

@@ -82,6 +82,18 @@ OLDER = {
 }
 
 
+HEADS = (
+    "From: Mal <mal@evil.example>\nDate: Wed, 11 Mar 2026 10:15:00 +0800\n",
+    block("From", "Sent", "To", "Subject"),
+)
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_an_older_mail_that_begins_with_a_quote_is_doubted(head: str) -> None:
+    text = f"{head.rstrip()}\n> It is the lock.\n\n{THEIRS}"
+    assert not find_commands(quoting.own_text(quoting.without_doubt(text))).good
+
+
 @pytest.mark.parametrize("older", OLDER.values(), ids=OLDER)
 def test_below_an_older_mail_no_command_is_the_writers(older: str) -> None:
     undoubted = quoting.own_text(quoting.without_doubt(MINE + older + THEIRS))
@@ -131,7 +143,6 @@ def test_what_is_surely_the_writers_is_a_part_of_the_text(text: str) -> None:
         "Hi Oliver,\n\nOn Mon, 2 Mar 2026 15:00, Lee Park <lee@dev.example> wrote:\n> short\n\n#lkp invalid\n",
         "On Mon, Mar 2, 2026 at 3:00 PM Lee Park <lee@dev.example> wrote:\n\n> short\n\n#lkp invalid\n",
         "> short\n#lkp invalid\n",
-        "From: robot <lkp@intel.example>\nDate: Wed, 11 Mar 2026 10:15:00 +0800\n> short\n\n#lkp invalid\n",
         "On Tue, Mar 3, 2026 at 6:00 AM Lee Park <lee@dev.example>\nwrote:\n> short\n\n#lkp invalid\n",
         "On Tue, Mar 3, 2026 at 6:00 AM Lee Park <lee@dev.example>\nwrote:\n\n> short\n\n#lkp invalid\n",
         "El mar, 3 mar 2026 a las 6:00, Lee Park\n(<lee@dev.example>) escribió:\n> short\n\n#lkp invalid\n",
