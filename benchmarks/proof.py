@@ -67,7 +67,7 @@ TRIED: Mapping[str, str] = {
 REASONS: Mapping[str, str] = {
     "Replies: effects acted on or suggested": "a fifth as many suggestions: each is likely, and changes something",
     "Replies: automatic effects": "18 more replies act by themselves, of which 12 are right; none closes a report",
-    "Replies: mere responses": "of fewer, since more of what is said acts; all that are left are a response and say more",
+    "Replies: mere responses": "of fewer, since more acts; all that are left are a response and say more",
     "Reading whole archives: nothing new": f"{_START}; the rest is not explained",
     "Reading whole archives": _START,
     "Reading robots' reports": "not found out yet: 5.0 times its yardstick instead of 4.1",

@@ -226,7 +226,7 @@ RULE = "classifier"
 # Chosen by cross-validation over the labelled threads (make accuracy; docs/reading.md has its figures), some of them
 # also by 199 more replies to robots' reports, which are not kept here. The threads put aside had no part in the choice.
 ACTS = 0.65  # the probability above which an effect acts by itself
-SURER = {"disputed": 0.85, "fix_failed": 0.90}  # the same for those that were wrong most often, without a rule
+SURER = {"disputed": 0.85, "fix_failed": 0.90}  # the same for what was wrong most often, where no rule finds it
 AGREES = 0.35  # the same for one that a rule finds, too
 # The same where little is at stake, as when the lab has answered something or is asked for something; and for what is
 # said in few words, of which there are few examples to learn from: a maintainer has taken the fix.
@@ -269,7 +269,7 @@ def decide(effects: Sequence[Effect], opinion: Opinion, *, may_act: bool = True)
     likeliest = next(iter(opinion.probabilities))
     rule = by_rule.get(likeliest)
     is_said = rule is not None or likeliest not in CLOSING  # a sentence must say so
-    is_new = likeliest not in ("none", acting) and not (acting and likeliest == "responded")  # which acting is, too
+    is_new = likeliest not in ("none", acting) and not (acting and likeliest == "responded")  # as whatever acts is
     least = SUGGESTED_BY_RULE if _is_auto(rule) else SUGGESTED
     if is_said and is_new and opinion.probabilities[likeliest] >= least:
         decided.append(_effect(likeliest, rule, opinion, Mode.SUGGEST))
