@@ -25,7 +25,7 @@ from bot.mail.message import parse as parse_mail
 from bot.mail.patches import Patch
 from bot.mail.quoting import lines_in_context
 from bot.mail.settings import BotSettings, TrustAnchors
-from bot.results.formats.benchmark_files import About, File
+from bot.results.formats.benchmark_files import File, RunContext
 from bot.results.values import RejectedInput
 from tracker.domain.events import InvalidInput
 from tracker.pages.triage.filters import InvalidQuery, TriageQuery
@@ -96,7 +96,7 @@ BY_ANNOTATION: dict[str, st.SearchStrategy[Any]] = {
     "Sequence[Patch]": st.lists(
         (TEXT.map(lambda title: f'Revert "{title}"') | TEXT).map(lambda title: Patch(title, "inline", ())), max_size=3
     ),
-    "About": st.builds(About, commit=TEXT, machine=TEXT, params=st.dictionaries(TEXT, TEXT, max_size=2)),
+    "RunContext": st.builds(RunContext, commit=TEXT, machine=TEXT, params=st.dictionaries(TEXT, TEXT, max_size=2)),
     "Sequence[File]": st.lists(st.builds(File, TEXT, TEXT), max_size=2),
     "BotSettings": st.just(IDENTITY),
     "TrustAnchors": st.just(TrustAnchors(key=lambda name: "v=DKIM1; p=AAAA")),
