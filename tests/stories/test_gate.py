@@ -352,11 +352,8 @@ def test_a_private_part_of_a_series_keeps_what_failed_private(world: World, clie
 def test_the_review_queue_names_no_writer_of_private_mail(world: World, client: Client) -> None:
     report = world.report()
     lou = Address("Lou Loner", "lou@dev.example")
-    deliver(
-        world,
-        signed(world.mail(lou, "This is noise, the report is bogus: I cannot reproduce it.", to=message_id(report))),
-    )
-    assert Suggestion.objects.exists()
+    deliver(world, signed(world.mail(lou, "#lkp invalid", to=message_id(report))))
+    assert Suggestion.objects.exists()  # a bystander's command is for a click
     assert b"Loner" not in body(client, "/review/")
     olga = person("operator", "olga")
     client.force_login(olga)
