@@ -115,7 +115,7 @@ RULES = (
         yes=(
             "your patch doesn't help.",
             "it didn't fix the issue",
-            "We tested this patch, unfortunately we found an even bigger regression.",
+            "With your patch the test shows an even larger drop.",
             "With your patch applied, the regression still exists in v5.6-rc7.",
         ),
         no=(
@@ -324,7 +324,7 @@ RULES = (
             "The commit dropped the trylock flag.",
             "I haven't dropped it.",
             "Do you have time to take a look at this regression?",
-            "not sure if this page is helpful for you?",
+            "not sure whether the wiki page answers that?",
         ),
         cue=words("/\\w+/"),
         unless=(

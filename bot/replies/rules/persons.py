@@ -118,8 +118,8 @@ USERS = (
             "The patch seems to fix the issue.",
             "Great, that does the trick.",
             "With v2 the throughput is back to normal.",
-            "I applied it, and it did fix the issue I had.",
-            "OK, I re-tested it with the new version of the patch and it still works.",
+            "I built 6.12 with it, and it did solve the problem here.",
+            "Retested with v3 of the patch today, and it still works.",
         ),
         no=(
             "Reverting that commit fixes it.",
