@@ -36,7 +36,7 @@ def read_report(reading: Reading) -> PersonReport | None:
     if reading.kind is not SenderKind.PERSON or not mail.message_id or not mail.author.email:
         return None
     subject = FORWARDED.sub("", mail.subject, count=1)
-    is_patch = is_posting(subject) and not (_COMMENTS.match(subject) and not reading.patches)
+    is_patch = is_posting(subject) and (reading.patches or not _COMMENTS.match(subject))
     if is_answer(subject) or mail.ancestors or is_patch or _PULL.match(subject):
         return None
     text = mail_text(mail.subject, reading.own_text)
