@@ -114,7 +114,7 @@ def _address(option: str, text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Clone:
+class NewMirror:
     """A clone to be made: of an archive's epoch, or of a tree. `value`: what the setting `setting` has of it."""
 
     url: str
@@ -123,7 +123,7 @@ class Clone:
     value: str
 
 
-def archive_mirror(url: str) -> Clone:
+def archive_mirror(url: str) -> NewMirror:
     """Return where the epoch of a public-inbox is cloned to, so that the epochs after it are found beside it.
 
     Raises ValueError. https://public-inbox.org/public-inbox-v2-format.html: LIST/git/NUMBER.git.
@@ -133,20 +133,20 @@ def archive_mirror(url: str) -> Clone:
     if not _NAME.fullmatch(name) or not epoch.isdecimal():
         raise ValueError(f"--archive: expected an epoch like https://lore.kernel.org/oe-lkp/0, found {url[:100]!r}")
     folder = ARCHIVES / name
-    return Clone(url, folder / "git" / f"{int(epoch)}.git", "PERFWORK_ARCHIVES", str(folder))
+    return NewMirror(url, folder / "git" / f"{int(epoch)}.git", "PERFWORK_ARCHIVES", str(folder))
 
 
-def tree_mirror(text: str) -> Clone:
+def tree_mirror(text: str) -> NewMirror:
     """Return where a tree, `NAME=URL`, is cloned to. Raises ValueError."""
     name, _, url = text.partition("=")
     if not _NAME.fullmatch(name) or not url:
         raise ValueError(f"--tree: expected NAME=URL, found {text[:100]!r}")
     _split("--tree", url)
     path = TREES / f"{name}.git"
-    return Clone(url, path, "PERFWORK_TREES", f"{name}={path}")
+    return NewMirror(url, path, "PERFWORK_TREES", f"{name}={path}")
 
 
-def place_of(setting: str, mirror: Clone) -> Path | None:
+def place_of(setting: str, mirror: NewMirror) -> Path | None:
     """Return where a setting's comma-separated list has this archive, or a tree of this name; None if it has not."""
     for part in (part.strip() for part in setting.split(",")):
         if mirror.setting == "PERFWORK_TREES":

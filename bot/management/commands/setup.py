@@ -21,7 +21,7 @@ from django.core.management.base import BaseCommand, CommandError
 from nacl.signing import SigningKey
 
 from bot import deployment
-from bot.deployment import ARCHIVES, SETTINGS, STATE, TREES, Clone
+from bot.deployment import ARCHIVES, SETTINGS, STATE, TREES, NewMirror
 from bot.management import unavailable, usage_error
 
 USER = "perfwork"
@@ -182,7 +182,7 @@ class Command(BaseCommand):
             words = re.sub(r"\A\S*: \(\w+\.\w+\) ", "", lines[0].strip()) if lines else done.stderr
             raise ValueError(words.strip().removeprefix("perfwork: "))
 
-    def _settings(self, options: Mapping[str, Any], mirrors: Sequence[Clone]) -> str:
+    def _settings(self, options: Mapping[str, Any], mirrors: Sequence[NewMirror]) -> str:
         """Return the file of settings as it is to be. Raises ValueError."""
         current = self._read(SETTINGS)
         given = {"site": options["site"], "bot": options["bot"], "operator": ",".join(options["operator"])}
@@ -235,7 +235,7 @@ class Command(BaseCommand):
                 make()
                 self._say(f"PostgreSQL {what} {USER}", "made")
 
-    def _clone(self, mirror: Clone) -> None:
+    def _clone(self, mirror: NewMirror) -> None:
         if mirror.path.exists():
             return
         self._say(str(mirror.path), f"cloned from {mirror.url}")  # before: a kernel's history takes minutes
