@@ -37,9 +37,9 @@ LONGEST_CONTEXT = 2000  # of the lines that it answers
 _LEAST_EVIDENCE = 3  # words; "Yes." is evidence for nothing
 
 _EFFECTS = (
-    *("working", "needs_info", "info_provided", "fix_proposed", "fix_confirmed", "fix_failed"),
-    *("dropped", "wontfix", "disputed", "responded"),
-)
+    "working", "needs_info", "info_provided", "fix_proposed", "fix_confirmed", "fix_failed",
+    "dropped", "wontfix", "disputed", "responded",
+)  # fmt: skip
 MEANINGS: Mapping[str, EventKind | None] = {**{name: event_kind_of(name) for name in _EFFECTS}, "none": None}
 _INSTRUCTIONS = """\
 You read one reply to a report of a Linux kernel performance regression, and say what it does to the report:

@@ -48,10 +48,10 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 ROBOTS = frozenset({"rong.a.chen@intel.com", "oliver.sang@intel.com", "yujie.liu@intel.com", "lkp@intel.com"})
 OPERATORS = frozenset(
     {
-        *("oliver.sang@intel.com", "rong.a.chen@intel.com", "yujie.liu@intel.com"),
-        *("feng.tang@intel.com", "zhengjun.xing@linux.intel.com", "beibei.si@intel.com"),
+        "oliver.sang@intel.com", "rong.a.chen@intel.com", "yujie.liu@intel.com",
+        "feng.tang@intel.com", "zhengjun.xing@linux.intel.com", "beibei.si@intel.com",
     }
-)
+)  # fmt: skip
 
 
 def clean_environment() -> dict[str, str]:

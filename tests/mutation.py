@@ -42,8 +42,10 @@ PARTS = {
     "transitions": MutatedPart(
         ["tracker/services/mail_transitions.py"],
         [
-            *("tests/tracker/services/test_mail_transitions.py", "tests/bot/mail/test_bounces.py"),
-            *("tests/stories/test_outbox.py", "tests/stories/test_once_only.py"),
+            "tests/tracker/services/test_mail_transitions.py",
+            "tests/bot/mail/test_bounces.py",
+            "tests/stories/test_outbox.py",
+            "tests/stories/test_once_only.py",
         ],
     ),
     "multiplicity": MutatedPart(["tracker/domain/statistics.py"], ["tests/tracker/domain/test_statistics.py"]),

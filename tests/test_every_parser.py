@@ -42,13 +42,13 @@ ROOMS = (
 IDENTITY = BotSettings(address="perfbot@bench.example", robots=frozenset({"lkp@intel.com"}))
 HOSTILE = {"str", "bytes", "Sequence[str]", "Iterable[str]", "Sequence[TextLine]", "Sequence[bytes]", "Any"}
 WORDS = (
-    *("commit", "Fixes:", "Closes:", "Link:", "From:", "In-Reply-To:", "Subject:", "Content-Type:", "#lkp"),
-    *("[PATCH v2 1/3]", "multipart/mixed;", "boundary=b", "--b", "base64", "=?utf-8?q?=41?=", "diff --git a/x b/x"),
-    *("@@ -1 +1 @@", "---", "-- ", "%stddev", "± 3%", "-12.8%", "regression", "will-it-scale.per_thread_ops", "0:4"),
+    "commit", "Fixes:", "Closes:", "Link:", "From:", "In-Reply-To:", "Subject:", "Content-Type:", "#lkp",
+    "[PATCH v2 1/3]", "multipart/mixed;", "boundary=b", "--b", "base64", "=?utf-8?q?=41?=", "diff --git a/x b/x",
+    "@@ -1 +1 @@", "---", "-- ", "%stddev", "± 3%", "-12.8%", "regression", "will-it-scale.per_thread_ops", "0:4",
     *("nan", "inf", "1e999", "9" * 40, "https://lore.kernel.org/r/", "<a@b>", "a@b.example", "0123456789ab"),
-    *("v6.12-rc3", "testcase:", "{", "}", '"', "\\", "|", ">", "> >", "On Mon, x wrote:", "\t", "\n", "\n\n", "\r\n"),
-    *("\0", "\u200b", "\udcff", "ſ", "İ", "\u202e", "\u3000", "é"),
-)
+    "v6.12-rc3", "testcase:", "{", "}", '"', "\\", "|", ">", "> >", "On Mon, x wrote:", "\t", "\n", "\n\n", "\r\n",
+    "\0", "\u200b", "\udcff", "ſ", "İ", "\u202e", "\u3000", "é",
+)  # fmt: skip
 TEXT = st.one_of(
     st.text(max_size=300),
     st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=8)), max_size=50).map(" ".join),

@@ -243,9 +243,9 @@ def _own_name() -> str:
 # To talk to another repository: give up on a silent server before our own timeout, never ask for a password, and run
 # no command that a URL names.
 REMOTE_SETTINGS = (
-    *("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60", "-c", "core.sshCommand=ssh -o BatchMode=yes"),
-    *("-c", "protocol.ext.allow=never"),
-)
+    "-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=60", "-c", "core.sshCommand=ssh -o BatchMode=yes",
+    "-c", "protocol.ext.allow=never",
+)  # fmt: skip
 # The commit-graph file makes every later walk faster.
 _FETCH_SETTINGS = (*REMOTE_SETTINGS, "-c", "fetch.writeCommitGraph=true", "-c", "gc.autoDetach=false")
 _FETCH_REMOTE = re.compile(r"remote\..+\.url")
@@ -278,9 +278,9 @@ def fetch(repository: Path, timeout: float) -> bool:
 # --- Refs ---
 
 _FIELDS = (
-    *("%(refname)", "%(objectname)", "%(objecttype)", "%(*objectname)", "%(*objecttype)"),
-    *("%(creatordate:unix)", "%(HEAD)", "%(symref)"),
-)
+    "%(refname)", "%(objectname)", "%(objecttype)", "%(*objectname)", "%(*objecttype)",
+    "%(creatordate:unix)", "%(HEAD)", "%(symref)",
+)  # fmt: skip
 _NEXT = re.compile(r"next-(\d{8})\Z")  # the day tags of linux-next
 _LIKE_A_VERSION = re.compile(r"v\d")
 _MAIN = ("master", "main")

@@ -92,9 +92,9 @@ def text_of(reply: bytes | str) -> str:
 
 # Headers that lists change or replace (List-*, Sender) are not signed.
 _SIGNED = (
-    *("from", "reply-to", "to", "cc", "subject", "date", "message-id", "in-reply-to", "references"),
-    *("mime-version", "content-type", "content-transfer-encoding", "auto-submitted", "x-perfwork-report"),
-)
+    "from", "reply-to", "to", "cc", "subject", "date", "message-id", "in-reply-to", "references",
+    "mime-version", "content-type", "content-transfer-encoding", "auto-submitted", "x-perfwork-report",
+)  # fmt: skip
 
 
 class Unsigned(Exception):  # noqa: N818

@@ -316,7 +316,10 @@ def _effect(name: str, rule: Effect | None, opinion: Opinion, mode: Mode) -> Eff
     title, sha = named_commit(quote) if kind in _FIXES else ("", "")
     rule_name = name if name == "improvement_ack" else RULE
     return Effect(
-        *(kind, mode, rule_name, quote),
+        kind,
+        mode,
+        rule_name,
+        quote,
         title=bare_title(title),
         remark=sha,
         why=opinion.why(name),

@@ -423,10 +423,10 @@ def _patch_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
 # The events that a rule can suggest for a third party's reply; others are for author and maintainers.
 _THIRD_PARTY_KINDS = frozenset(
     {
-        *(EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED, EventKind.FIX_CONFIRMED, EventKind.FIX_WITHDRAWN),
-        *(EventKind.DROPPED, EventKind.DISPUTED, EventKind.FIX_FAILED, EventKind.REOPENED),
+        EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED, EventKind.FIX_CONFIRMED, EventKind.FIX_WITHDRAWN,
+        EventKind.DROPPED, EventKind.DISPUTED, EventKind.FIX_FAILED, EventKind.REOPENED,
     }
-)
+)  # fmt: skip
 _SHA = re.compile(r"\b[0-9a-f]{7,40}\b", re.I)
 
 

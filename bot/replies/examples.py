@@ -21,9 +21,9 @@ from tracker.domain.events import Role
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "replies"
 EFFECTS = (
-    *("none", "responded", "working", "needs_info", "info_provided", "fix_proposed", "fix_confirmed", "fix_failed"),
-    *("fix_queued", "dropped", "wontfix", "disputed", "invalid", "duplicate", "improvement_ack"),
-)
+    "none", "responded", "working", "needs_info", "info_provided", "fix_proposed", "fix_confirmed", "fix_failed",
+    "fix_queued", "dropped", "wontfix", "disputed", "invalid", "duplicate", "improvement_ack",
+)  # fmt: skip
 ROLES = {
     "author": Role.AUTHOR,
     "maintainer": Role.MAINTAINER,

@@ -53,9 +53,9 @@ from tracker.services.regrading import outdate, regrade, sent_reports
 # --- Known reports ---
 
 _FIXES = (
-    *(EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED, EventKind.FIX_LANDED),
-    *(EventKind.FIX_CONFIRMED, EventKind.FIX_WITHOUT_EFFECT),
-)
+    EventKind.FIX_PROPOSED, EventKind.FIX_QUEUED, EventKind.FIX_LANDED,
+    EventKind.FIX_CONFIRMED, EventKind.FIX_WITHOUT_EFFECT,
+)  # fmt: skip
 
 
 ANOTHER_PRODUCER = "another_producer"  # the rule of suggestions

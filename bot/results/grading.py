@@ -345,11 +345,11 @@ class GradedMeasurement:
 
 # The columns of a finding, in the order of `NewFinding.values`.
 FIELDS = (
-    *("report", "metric", "scenario", "machine", "parent", "base", "headline", "verdict"),
-    *("change_pct", "change_pct_raw", "old_mean", "old_stddev_pct", "new_mean", "new_stddev_pct"),
-    *("old_runs", "new_runs", "old_samples", "new_samples", "p_value", "low_pct", "high_pct"),
-    *("effect", "noise_runs", "result"),
-)
+    "report", "metric", "scenario", "machine", "parent", "base", "headline", "verdict",
+    "change_pct", "change_pct_raw", "old_mean", "old_stddev_pct", "new_mean", "new_stddev_pct",
+    "old_runs", "new_runs", "old_samples", "new_samples", "p_value", "low_pct", "high_pct",
+    "effect", "noise_runs", "result",
+)  # fmt: skip
 
 
 @dataclass(slots=True, eq=False)

@@ -38,9 +38,9 @@ from tracker.services.report_summary import ReleaseCalendar, refresh, refresh_si
 
 log = logging.getLogger(__name__)
 _KNOWN_TO_GIT = (
-    *("author_name", "author_email", "author_from_report", "title", "authored_at"),
-    *("trailers", "signers", "maintainers", "patch_id"),
-)
+    "author_name", "author_email", "author_from_report", "title", "authored_at",
+    "trailers", "signers", "maintainers", "patch_id",
+)  # fmt: skip
 _MAX_LOOKED_UP = 5000  # culprits, and parents, looked up in a tree at once, newest first
 _MAX_INSPECTED = 200  # of those found; the next walk goes on
 _MAX_MAINTAINERS = 50  # culprits whose files are looked up in MAINTAINERS in a walk, each in some 50 ms

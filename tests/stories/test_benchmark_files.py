@@ -431,7 +431,12 @@ def bisect(folder: Path, shas: list[str], spread: float, *options: str) -> subpr
     return subprocess.run(
         [
             *(sys.executable, str(BISECT), "--good", shas[0], "--bad", shas[-1], "--better", "higher", *options),
-            *("--metric", "toy.ops_per_sec", "--unit", "ops/s", "--machine", "laptop"),
+            "--metric",
+            "toy.ops_per_sec",
+            "--unit",
+            "ops/s",
+            "--machine",
+            "laptop",
             *("--", sys.executable, "-I", "-S", str(folder.parent / "bench.py"), str(spread)),
         ],
         capture_output=True,
@@ -470,8 +475,8 @@ def test_a_bisection_makes_a_report(world: World, tmp_path: Path) -> None:
     # what perf-bisect gives to ingest or perfwork-submit
     told = ingest(
         *("--parent", sides[0], "--culprit", sides[1], "--commit", shas[5], "--base", shas[4], "--machine", "laptop"),
-        *("--title", "mm: step 5", "--author", "Dana <dana@dev.example>"),
-    )
+        "--title", "mm: step 5", "--author", "Dana <dana@dev.example>",
+    )  # fmt: skip
     assert "1 new; 1 mail composed" in told
     assert Finding.objects.get().change_pct_raw == pytest.approx(-10, abs=1.5)
 

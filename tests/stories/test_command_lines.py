@@ -18,9 +18,9 @@ import manage
 
 COMMANDS = [name for names in manage.GROUPS.values() for name in names if name != "check"]  # Django's own
 CODES = {
-    *(os.EX_USAGE, os.EX_DATAERR, os.EX_NOINPUT, os.EX_NOUSER, os.EX_UNAVAILABLE, os.EX_CANTCREAT),
-    *(os.EX_IOERR, os.EX_TEMPFAIL, os.EX_NOPERM, os.EX_CONFIG),
-}
+    os.EX_USAGE, os.EX_DATAERR, os.EX_NOINPUT, os.EX_NOUSER, os.EX_UNAVAILABLE, os.EX_CANTCREAT,
+    os.EX_IOERR, os.EX_TEMPFAIL, os.EX_NOPERM, os.EX_CONFIG,
+}  # fmt: skip
 DJANGOS = {"--help", "--version", "--verbosity", "--settings", "--pythonpath", "--traceback", "--no-color"}
 DJANGOS |= {"--force-color", "--skip-checks"}
 NO_NUMBER = ("x", "1.5", "", "٣٣x", "0x10", "9" * 400, "1e3")

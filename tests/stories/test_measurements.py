@@ -309,9 +309,16 @@ def reports(db: None) -> None:
         fixed = {"state": "fixed", "closed_at": AT + 100 * HOUR} if number == 0 else {}
         wrong = {"state": "invalid", "closed_at": AT + 9 * HOUR} if number == 1 else {}
         report = line(
-            number, reported_at=AT, responded_at=waited, subsystem="mm" if number % 2 else "=cmd()", suite="wis",
-            machine="m1", merged_release="v9.1", **fixed, **wrong,
-        )  # fmt: skip
+            number,
+            reported_at=AT,
+            responded_at=waited,
+            subsystem="mm" if number % 2 else "=cmd()",
+            suite="wis",
+            machine="m1",
+            merged_release="v9.1",
+            **fixed,
+            **wrong,
+        )
         if number == 0:
             values = {"kind": "fix_proposed", "occurred_at": AT + 50 * HOUR, "recorded_at": AT, "message_id": "f@x"}
             Event.objects.create(report=report, key="f", **values)
@@ -337,9 +344,9 @@ def test_the_table_opens_in_a_spreadsheet(reports: None, client: Client) -> None
     rows = list(csv.DictReader(io.StringIO(client.get("/statistics.csv").getvalue().decode())))
     total = rows[0]
     assert (total["by"], total["regressions"], total["response_number"], total["response_median_hours"]) == (
-        *("all", "12", "9"),
+        "all", "12", "9",
         "6.0",
-    )
+    )  # fmt: skip
     assert (total["candidate_median_hours"], total["landing_median_hours"]) == ("50.0", "100.0")
     subsystems = [row["name"] for row in rows if row["by"] == "subsystem"]
     assert subsystems == ["'=cmd()", "mm"]

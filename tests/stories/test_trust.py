@@ -634,8 +634,18 @@ def _rows_after(world: World, mails: dict[str, bytes], order: tuple[str, ...]) -
             "report": list(report.values_list("title", flat=True)),
             "columns": list(
                 report.values_list(
-                    *("verdict", "subsystem", "tree__name", "branch", "authors", "recipients", "people_verified"),
-                    *("held", "state", "status", "culprit__title", "culprit__author_email"),
+                    "verdict",
+                    "subsystem",
+                    "tree__name",
+                    "branch",
+                    "authors",
+                    "recipients",
+                    "people_verified",
+                    "held",
+                    "state",
+                    "status",
+                    "culprit__title",
+                    "culprit__author_email",
                 )
             ),
             "events": list(Event.objects.order_by("key").values_list(*columns)),

@@ -266,9 +266,9 @@ class JobShape(Schema):
 
 # All that `event_json` depends on.
 EVENT_VERSION = (
-    *("pk", "report__culprit__sha", "occurred_at", "role", "message_id", "commit", "result", "actor"),
-    *("key", "kind", "title", "tag", "tree", "remark", "reverses"),
-)
+    "pk", "report__culprit__sha", "occurred_at", "role", "message_id", "commit", "result", "actor",
+    "key", "kind", "title", "tag", "tree", "remark", "reverses",
+)  # fmt: skip
 
 
 def shaped(shape: type[Schema], row: Model, **made: object) -> dict[str, Any]:

@@ -70,10 +70,10 @@ class State(StrEnum):
 
 CLOSED = frozenset(
     {
-        *(State.FIXED, State.DROPPED, State.EXPECTED, State.INVALID, State.DUPLICATE, State.DISAPPEARED),
+        State.FIXED, State.DROPPED, State.EXPECTED, State.INVALID, State.DUPLICATE, State.DISAPPEARED,
         State.NO_ACTION,
     }
-)
+)  # fmt: skip
 OPEN = frozenset(State) - CLOSED
 
 

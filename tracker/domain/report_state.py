@@ -136,17 +136,17 @@ STEPS: dict[EventKind, Step] = {
 # --- What the fold remembers ---
 
 _ANSWERS = {
-    *(EventKind.RESPONDED, EventKind.WORKING, EventKind.ASKED, EventKind.DISPUTED, EventKind.FIX_PROPOSED),
-    *(EventKind.EXPECTED, EventKind.INVALID, EventKind.DUPLICATE),
-}
+    EventKind.RESPONDED, EventKind.WORKING, EventKind.ASKED, EventKind.DISPUTED, EventKind.FIX_PROPOSED,
+    EventKind.EXPECTED, EventKind.INVALID, EventKind.DUPLICATE,
+}  # fmt: skip
 _OF_FIXES = {
-    *(EventKind.FIX_PROPOSED, EventKind.FIX_CONFIRMED, EventKind.FIX_QUEUED, EventKind.FIX_MERGED),
+    EventKind.FIX_PROPOSED, EventKind.FIX_CONFIRMED, EventKind.FIX_QUEUED, EventKind.FIX_MERGED,
     EventKind.FIX_LANDED,
-}
+}  # fmt: skip
 _FORGETS_FIX = {
-    *(EventKind.FIX_FAILED, EventKind.FIX_WITHDRAWN, EventKind.FIX_WITHOUT_EFFECT, EventKind.FIX_REVERTED),
-    *(EventKind.STILL_THERE, EventKind.REOPENED, EventKind.UNDUPLICATED),
-}
+    EventKind.FIX_FAILED, EventKind.FIX_WITHDRAWN, EventKind.FIX_WITHOUT_EFFECT, EventKind.FIX_REVERTED,
+    EventKind.STILL_THERE, EventKind.REOPENED, EventKind.UNDUPLICATED,
+}  # fmt: skip
 
 
 def remember(state: ReportState, event: EventData) -> ReportState:
@@ -208,9 +208,9 @@ def _remember_report(state: ReportState, event: EventData) -> ReportState:
 
 
 _SPEAKS = {
-    *(EventKind.WORKING, EventKind.FIX_CONFIRMED, EventKind.INVALID, EventKind.ASKED, EventKind.EXPECTED),
-    *(EventKind.DISPUTED, EventKind.FIX_FAILED),
-}
+    EventKind.WORKING, EventKind.FIX_CONFIRMED, EventKind.INVALID, EventKind.ASKED, EventKind.EXPECTED,
+    EventKind.DISPUTED, EventKind.FIX_FAILED,
+}  # fmt: skip
 
 
 def _remember_words(state: ReportState, event: EventData) -> ReportState:
@@ -337,9 +337,9 @@ def _earlier(landing: str, tag: str) -> str:
 # Events that change no state are ignored altogether: a candidate posted after the fix has landed, the failure of
 # another candidate. The ones excluded here count all the same.
 _ONLY_WITH_A_STEP = frozenset(STEPS) - {
-    *(EventKind.RESPONDED, EventKind.WORKING, EventKind.ASKED, EventKind.ANSWERED, EventKind.DISPUTED),
-    *(EventKind.FIX_LANDED, EventKind.FIX_GONE),
-}
+    EventKind.RESPONDED, EventKind.WORKING, EventKind.ASKED, EventKind.ANSWERED, EventKind.DISPUTED,
+    EventKind.FIX_LANDED, EventKind.FIX_GONE,
+}  # fmt: skip
 _ABOUT_A_CANDIDATE = frozenset({EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED, EventKind.FIX_WITHOUT_EFFECT})
 
 

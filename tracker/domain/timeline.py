@@ -67,9 +67,9 @@ _BY_COMMIT: Mapping[EventKind, str] = {
 
 # What a tree does, also where a person recorded it.
 _IN_A_TREE = {
-    *(EventKind.IN_NEXT, EventKind.GONE, EventKind.MERGED, EventKind.LANDED),
-    *(EventKind.FIX_GONE, EventKind.FIX_MERGED, EventKind.FIX_LANDED),
-}
+    EventKind.IN_NEXT, EventKind.GONE, EventKind.MERGED, EventKind.LANDED,
+    EventKind.FIX_GONE, EventKind.FIX_MERGED, EventKind.FIX_LANDED,
+}  # fmt: skip
 
 
 _ANY_TREE = "Git"
@@ -134,10 +134,10 @@ LABELS: Mapping[State, str] = {
     State.DISAPPEARED: "Gone",
     State.NO_ACTION: "Improvement",
 }
-GOOD = frozenset(
-    {*(State.FIX_CONFIRMED, State.FIX_QUEUED, State.FIXED), *(State.DISAPPEARED, State.DROPPED, State.NO_ACTION)}
-)
-BAD = frozenset({State.NO_RESPONSE})
+GOOD = {
+    State.FIX_CONFIRMED, State.FIX_QUEUED, State.FIXED, State.DISAPPEARED, State.DROPPED, State.NO_ACTION,
+}  # fmt: skip
+BAD = {State.NO_RESPONSE}
 
 
 def tone(state: str) -> str:

@@ -302,10 +302,10 @@ def _parse_slabinfo(text: str) -> ToolListing:
 _MOST_VMSTAT_LINES = 100_000  # lines
 _VMSTAT_COLUMNS = frozenset(
     (
-        *("r", "b", "swpd", "free", "inact", "active", "buff", "cache"),
-        *("si", "so", "bi", "bo", "in", "cs", "us", "sy", "id", "wa", "st", "gu"),
+        "r", "b", "swpd", "free", "inact", "active", "buff", "cache",
+        "si", "so", "bi", "bo", "in", "cs", "us", "sy", "id", "wa", "st", "gu",
     )
-)
+)  # fmt: skip
 
 
 def _vmstat_names(line: str) -> Sequence[str]:

@@ -130,8 +130,8 @@ class Group:
 
 # The states that say what came of a report, in this order.
 OUTCOMES = (
-    *(State.FIXED, State.DROPPED, State.EXPECTED, State.DISAPPEARED, State.DUPLICATE, State.DISPUTED, State.INVALID),
-)
+    State.FIXED, State.DROPPED, State.EXPECTED, State.DISAPPEARED, State.DUPLICATE, State.DISPUTED, State.INVALID,
+)  # fmt: skip
 
 
 def group(name: str, courses: Iterable[Course]) -> Group:

@@ -23,9 +23,9 @@ from tracker.models.git import Commit, Tree
 # over ten thousand reports reads none of their rows. Names in it must be cut (`clipped` in
 # tracker/services/report_summary.py): an entry of a PostgreSQL index has 2,704 bytes, and seven names are what fits.
 FILTER_COLUMNS = (
-    *("state", "verdict", "awaited", "subsystem", "suite", "metric", "machine", "author", "assignee", "blocks"),
-    *("lacks_fix", "reported_at", "last_human_reply_at", "weight"),
-)
+    "state", "verdict", "awaited", "subsystem", "suite", "metric", "machine", "author", "assignee", "blocks",
+    "lacks_fix", "reported_at", "last_human_reply_at", "weight",
+)  # fmt: skip
 
 
 class ReportSummary(models.Model):

@@ -229,12 +229,16 @@ def load_escalations(now: datetime) -> list[Escalation]:
     candidates = recent.filter(Q(state__in=(State.FIX_PROPOSED, State.FIX_CONFIRMED)) & quiet)
     reasons: Sequence[tuple[str, str, str, QuerySet[Report], str]] = (
         (
-            *("blocking", "Blocking a release", "Open, and a person said that they block a release."),
+            "blocking",
+            "Blocking a release",
+            "Open, and a person said that they block a release.",
             _regressions().exclude(blocks=""),
             "blocking:yes state:open kind:regression",
         ),
         (
-            *("unanswered", "Unanswered", f"No response for more than {DEFAULT.response_days} working days."),
+            "unanswered",
+            "Unanswered",
+            f"No response for more than {DEFAULT.response_days} working days.",
             _unanswered(now),
             "",
         ),
@@ -246,12 +250,16 @@ def load_escalations(now: datetime) -> list[Escalation]:
             "",
         ),
         (
-            *("queued", "Fixes that wait in a tree", "The mainline has the regression; its fix is queued elsewhere."),
+            "queued",
+            "Fixes that wait in a tree",
+            "The mainline has the regression; its fix is queued elsewhere.",
             recent.filter(state=State.FIX_QUEUED).exclude(merged_release="").exclude(awaited=Awaited.NOBODY),
             "",
         ),
         (
-            *("stable", "Fix missing in stable", "A stable series has the culprit, but not its fix."),
+            "stable",
+            "Fix missing in stable",
+            "A stable series has the culprit, but not its fix.",
             Report.objects.filter(lacks_fix=True, verdict=Verdict.REGRESSION),
             "stable:missing kind:regression",
         ),

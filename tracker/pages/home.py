@@ -204,10 +204,10 @@ NEWS = 8
 _TELLING = sorted(
     frozenset(EventKind)
     - {
-        *(EventKind.SAME_PATCH, EventKind.IN_NEXT, EventKind.GONE, EventKind.NOTED, EventKind.RETITLED),
-        *(EventKind.REMINDERS_OFF, EventKind.READING_REJECTED, EventKind.REVERSED, EventKind.RESPONDED),
+        EventKind.SAME_PATCH, EventKind.IN_NEXT, EventKind.GONE, EventKind.NOTED, EventKind.RETITLED,
+        EventKind.REMINDERS_OFF, EventKind.READING_REJECTED, EventKind.REVERSED, EventKind.RESPONDED,
     }
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,11 @@ from tracker.models import Finding, Metric, Report
 
 # All that `finding_json` depends on.
 FINDING_VERSION = (
-    *("pk", "headline", "verdict", "change_pct", "change_pct_raw", "low_pct", "high_pct", "p_value", "effect"),
-    *("old_mean", "old_stddev_pct", "old_runs", "old_samples"),
-    *("new_mean", "new_stddev_pct", "new_runs", "new_samples"),
-    *("metric__name", "metric__unit", "scenario__suite", "scenario__params", "machine__name"),
-)
+    "pk", "headline", "verdict", "change_pct", "change_pct_raw", "low_pct", "high_pct", "p_value", "effect",
+    "old_mean", "old_stddev_pct", "old_runs", "old_samples",
+    "new_mean", "new_stddev_pct", "new_runs", "new_samples",
+    "metric__name", "metric__unit", "scenario__suite", "scenario__params", "machine__name",
+)  # fmt: skip
 _SIDE = ("mean", "stddev_pct", "runs", "samples")
 
 
@@ -52,16 +52,16 @@ def finding_json(finding: Finding) -> dict[str, Any]:
 # --- Reports ---
 
 _COLUMNS = (
-    *("subsystem", "branch", "verdict", "state", "status", "awaited", "awaited_since", "assignee", "author", "blocks"),
-    *("metric", "suite", "scenario", "machine", "base", "change", "noise_pct", "landing", "merged_release"),
-    *("shift_left_release", "reported_at", "responded_at", "changed_at", "closed_at", "reported_by"),
-)
+    "subsystem", "branch", "verdict", "state", "status", "awaited", "awaited_since", "assignee", "author", "blocks",
+    "metric", "suite", "scenario", "machine", "base", "change", "noise_pct", "landing", "merged_release",
+    "shift_left_release", "reported_at", "responded_at", "changed_at", "closed_at", "reported_by",
+)  # fmt: skip
 
 # All that `report_json` depends on, beside the directions of metrics.
 REPORT_VERSION = (
-    *("pk", "title", "given_title", "fix_sha", "fix_title", "fix_landing", "lacks_fix", "tags", "culprit__sha"),
-    *("culprit__title", "culprit__placeholder", "tree__name", "facts", *_COLUMNS),
-)
+    "pk", "title", "given_title", "fix_sha", "fix_title", "fix_landing", "lacks_fix", "tags", "culprit__sha",
+    "culprit__title", "culprit__placeholder", "tree__name", "facts", *_COLUMNS,
+)  # fmt: skip
 
 
 def facts_json(report: Report) -> dict[str, Any]:

@@ -90,11 +90,11 @@ MOST_MEASUREMENTS, MOST_FILES = 500, 200  # of one kernel, as shown
 # Where several results cover the same test, the newest is the one measured last.
 OLDEST_FIRST = (F("result__created_at").asc(nulls_first=True), "pk")
 _COLUMNS = (
-    *("kernel_id", "scenario_id", "machine_id", "metric_id", "mean", "stddev", "runs", "samples"),
-    *("scenario__suite", "scenario__params", "metric__name", "metric__unit", "metric__direction"),
-    *("machine__name", "machine__codename", "machine__cpu_model", "machine__cpus", "machine__memory_bytes"),
+    "kernel_id", "scenario_id", "machine_id", "metric_id", "mean", "stddev", "runs", "samples",
+    "scenario__suite", "scenario__params", "metric__name", "metric__unit", "metric__direction",
+    "machine__name", "machine__codename", "machine__cpu_model", "machine__cpus", "machine__memory_bytes",
     "machine__family",
-)
+)  # fmt: skip
 
 
 def kernels() -> list[Kernel]:

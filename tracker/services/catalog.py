@@ -256,9 +256,9 @@ def _outranks(given: Metric, current: Metric) -> bool:
 
 
 _COMMIT_FIELDS = (
-    *("title", "author_name", "author_email", "authored_at", "trailers", "signers"),
-    *("patch_message_id", "patch_id"),
-)
+    "title", "author_name", "author_email", "authored_at", "trailers", "signers",
+    "patch_message_id", "patch_id",
+)  # fmt: skip
 
 
 def commits(given: Iterable[Commit], culprits: Collection[str] = ()) -> dict[str, Commit]:

@@ -312,9 +312,9 @@ def _store_changes(looked: Sequence[tuple[Curve, CurveReading]], now: datetime) 
 
 # Of a change that was found before, with more builds, or with a direction that is now known
 _KNOWN_BETTER = (
-    *("at", "before", "old_level", "new_level", "change_pct_raw", "low_pct", "high_pct", "noise_pct", "is_regression"),
+    "at", "before", "old_level", "new_level", "change_pct_raw", "low_pct", "high_pct", "noise_pct", "is_regression",
     "report_id",
-)
+)  # fmt: skip
 
 
 def _change(

@@ -310,9 +310,9 @@ MAX_CONNECTION_ATTEMPTS = 480  # at a server that does not answer: also about fi
 FIRST, LONGEST, LONGEST_CONNECTION_DELAY = 30.0, 6 * 3600.0, 900.0  # seconds between two of them
 # The columns that sending needs; `body` and `people` are not loaded.
 _NEEDED = (
-    *("message_id", "report", "purpose", "sender", "recipients", "settled", "lists", "raw"),
-    *("attempts", "tries", "connection_attempts", "sent_at"),
-)
+    "message_id", "report", "purpose", "sender", "recipients", "settled", "lists", "raw",
+    "attempts", "tries", "connection_attempts", "sent_at",
+)  # fmt: skip
 FREED = {"lease_until": None, "handed_over_at": None}
 _OURS = (S.SENDING, S.IN_DOUBT)  # the states in which our attempt may find it
 # The statements that every mail needs are plain SQL: the ORM takes longer to build these three than the database to

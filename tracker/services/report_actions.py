@@ -415,10 +415,10 @@ def outcomes(suggestions: Collection[Suggestion]) -> dict[int, IfAccepted]:
 
 # The kinds of event that a suggestion may be changed to: what a mail can mean.
 OTHERS = (
-    *(EventKind.RESPONDED, EventKind.WORKING, EventKind.ASKED, EventKind.ANSWERED, EventKind.DISPUTED),
-    *(EventKind.FIX_PROPOSED, EventKind.FIX_FAILED, EventKind.FIX_CONFIRMED, EventKind.FIX_QUEUED),
-    *(EventKind.DROPPED, EventKind.EXPECTED, EventKind.INVALID, EventKind.DUPLICATE),
-)
+    EventKind.RESPONDED, EventKind.WORKING, EventKind.ASKED, EventKind.ANSWERED, EventKind.DISPUTED,
+    EventKind.FIX_PROPOSED, EventKind.FIX_FAILED, EventKind.FIX_CONFIRMED, EventKind.FIX_QUEUED,
+    EventKind.DROPPED, EventKind.EXPECTED, EventKind.INVALID, EventKind.DUPLICATE,
+)  # fmt: skip
 DECISIONS = {"accept": Decision.ACCEPTED, "reject": Decision.REJECTED}
 CHOICES = (*DECISIONS, *OTHERS)
 AT_ONCE = 100  # suggestions that are decided by one click

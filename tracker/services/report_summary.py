@@ -31,14 +31,14 @@ from tracker.models.mail import PEOPLE
 from tracker.services import database
 
 STATE_COLUMNS = (
-    *("given_title", "state", "status", "decided_by", "awaited", "awaited_since", "landing", "cycle", "fix_title"),
-    *("fix_sha", "fix_landing", "remark", "tags", "reported_at", "responded_at", "changed_at"),
-)
+    "given_title", "state", "status", "decided_by", "awaited", "awaited_since", "landing", "cycle", "fix_title",
+    "fix_sha", "fix_landing", "remark", "tags", "reported_at", "responded_at", "changed_at",
+)  # fmt: skip
 # The columns of the report summary that follow from these and from the events.
 FOLLOWING_COLUMNS = (
-    *("closed_at", "blocks", "assignee", "merged_release", "shift_left_release", "last_human_reply_at", "urgency"),
+    "closed_at", "blocks", "assignee", "merged_release", "shift_left_release", "last_human_reply_at", "urgency",
     "words",
-)
+)  # fmt: skip
 _WRITTEN = (*STATE_COLUMNS, *FOLLOWING_COLUMNS)
 _NEWEST = "(SELECT COALESCE(MAX(e.id), 0) FROM tracker_event e WHERE e.report_id = tracker_report.id)"
 # The newest event's key, but always higher than before: an event with a lower key may be committed later.
@@ -124,9 +124,9 @@ class ReleaseCalendar:
 
 
 SUMMARY_COLUMNS = (
-    *("merged_release", "shift_left_release", "author", "suite", "metric", "machine", "scenario", "base", "change"),
-    *("noise_pct", "spark", "effect", "weight", "last_human_reply_at", "lacks_fix", "urgency", "words"),
-)
+    "merged_release", "shift_left_release", "author", "suite", "metric", "machine", "scenario", "base", "change",
+    "noise_pct", "spark", "effect", "weight", "last_human_reply_at", "lacks_fix", "urgency", "words",
+)  # fmt: skip
 
 
 def set_columns(report: Report, calendar: ReleaseCalendar | None) -> None:

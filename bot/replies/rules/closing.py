@@ -440,7 +440,9 @@ EXPECTED = (
             "Sorry, I take that back: it is real.",
         ),
         no=(
-            *("I'd have to reopen the file.", "The merge window reopens on Monday.", "No need to reopen it."),
+            "I'd have to reopen the file.",
+            "The merge window reopens on Monday.",
+            "No need to reopen it.",
             "First I want to make sure that it is not noise.",
         ),
         cue=words(

@@ -317,9 +317,12 @@ def checked(result: Result, where: str) -> Result:
     """
     commits = [commit for commit in (result.good, result.bad, result.culprit, result.parent) if commit]
     names: list[_Name] = [
-        *(("producer", result.producer, NAME), ("id", result.id, NAME)),
-        *(("patch Message-ID", result.patch_message_id, NAME), ("tree", result.tree, NAME)),
-        *(("branch", result.branch, NAME), ("tree URL", result.tree_url, TEXT)),
+        ("producer", result.producer, NAME),
+        ("id", result.id, NAME),
+        ("patch Message-ID", result.patch_message_id, NAME),
+        ("tree", result.tree, NAME),
+        ("branch", result.branch, NAME),
+        ("tree URL", result.tree_url, TEXT),
     ]
     for commit in commits:
         names += (("title", commit.title, TEXT), ("description", commit.describe, TEXT))
@@ -338,8 +341,10 @@ def checked(result: Result, where: str) -> Result:
 def checked_release(result: KernelResult, where: str) -> KernelResult:
     """Do the same for a release result."""
     names: list[_Name] = [
-        *(("producer", result.producer, NAME), ("id", result.id, NAME)),
-        *(("kernel", result.kernel.name, NAME), ("variant", result.kernel.variant, NAME)),
+        ("producer", result.producer, NAME),
+        ("id", result.id, NAME),
+        ("kernel", result.kernel.name, NAME),
+        ("variant", result.kernel.variant, NAME),
         ("description", result.kernel.describe, TEXT),
         *(("evidence name", output.name, NAME) for output in result.evidence),
     ]

@@ -182,9 +182,9 @@ def read_pytest_benchmark(document: Document) -> Reading:
 # --- Criterion ---
 
 _CRITERION_COLUMNS = (
-    *("group", "function", "value", "throughput_num", "throughput_type"),
-    *("sample_measured_value", "unit", "iteration_count"),
-)
+    "group", "function", "value", "throughput_num", "throughput_type",
+    "sample_measured_value", "unit", "iteration_count",
+)  # fmt: skip
 
 
 def is_criterion(document: Document) -> bool:

@@ -227,10 +227,10 @@ def _values(
 # Keys that describe the job or the machine; any other may be a parameter of the test.
 _NO_PARAMETER = frozenset(
     {
-        *("suite", "testcase", "category", "tbox_group", "commit", "branch", "kconfig", "compiler", "rootfs"),
-        *("nr_cpu", "memory", "model", "result_root", "job_file", "queue", "id", "user", "arch"),
+        "suite", "testcase", "category", "tbox_group", "commit", "branch", "kconfig", "compiler", "rootfs",
+        "nr_cpu", "memory", "model", "result_root", "job_file", "queue", "id", "user", "arch",
     }
-)
+)  # fmt: skip
 
 
 def _params(job: Mapping[str, Any], suite: str, path: str) -> dict[str, str]:

@@ -468,10 +468,10 @@ PIECES = [
 ]
 HOSTILE = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 HEADERS = {
-    *("Message-ID", "Date", "From", "Reply-To", "To", "Cc", "Subject", "Auto-Submitted", "X-Mailer"),
+    "Message-ID", "Date", "From", "Reply-To", "To", "Cc", "Subject", "Auto-Submitted", "X-Mailer",
     "X-Perfwork-Report",
-    *("Content-Type", "Content-Transfer-Encoding", "MIME-Version", "List-Unsubscribe"),
-}
+    "Content-Type", "Content-Transfer-Encoding", "MIME-Version", "List-Unsubscribe",
+}  # fmt: skip
 
 
 @pytest.mark.slow

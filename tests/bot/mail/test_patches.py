@@ -93,10 +93,10 @@ def test_a_wrapped_hunk_ends_where_it_breaks() -> None:
 
 LINES = st.sampled_from(
     (
-        *("diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -1,2 +1,2 @@", "@@ -1 +999999 @@", " a", "-a", "+a", ""),
-        *("prose", "GIT binary patch", "literal 5", "rename to x", "\\ No newline at end of file", "-- ", "Index: x"),
+        "diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -1,2 +1,2 @@", "@@ -1 +999999 @@", " a", "-a", "+a", "",
+        "prose", "GIT binary patch", "literal 5", "rename to x", "\\ No newline at end of file", "-- ", "Index: x",
     )
-)
+)  # fmt: skip
 
 
 @given(st.lists(LINES, max_size=40).map("\n".join) | st.text(max_size=300))

@@ -133,10 +133,10 @@ def test_reading_is_deterministic(labelled_threads: list[replies.Thread], tmp_pa
 MUTATIONS = int(os.environ.get("PERFWORK_MUTATIONS", "300"))
 STANDPOINTS = [MailContext(Relation.THREAD, role) for role in (Role.AUTHOR, Role.THIRD_PARTY)]
 PIECES = (
-    *(b"\n\n", b"\x00", b"\xff\xfe", b"> ", b"-- \n", b"\n---\n", b"=?utf-8?b?", b"<", b'"', b"(", b"; charset=utf-16"),
-    *(b"\nContent-Transfer-Encoding: base64\n", b"\nContent-Type: text/html\n", b"\nContent-Type: multipart/mixed\n"),
-    *(b"not ", b" if ", b"dropped it", b"?", b"...", b"#lkp ", b"From: ", b"\r", b"\t", b"\xe2\x80\x8b", b"=\n"),
-)
+    b"\n\n", b"\x00", b"\xff\xfe", b"> ", b"-- \n", b"\n---\n", b"=?utf-8?b?", b"<", b'"', b"(", b"; charset=utf-16",
+    b"\nContent-Transfer-Encoding: base64\n", b"\nContent-Type: text/html\n", b"\nContent-Type: multipart/mixed\n",
+    b"not ", b" if ", b"dropped it", b"?", b"...", b"#lkp ", b"From: ", b"\r", b"\t", b"\xe2\x80\x8b", b"=\n",
+)  # fmt: skip
 
 
 def mutated(raw: bytes, rng: random.Random) -> bytes:

@@ -80,7 +80,18 @@ def graded(data: MeasurementData, grade: Graded, role: str) -> GradedMeasurement
 def is_mailed(measured: list[GradedMeasurement]) -> bool:
     run = values.TestRun(SUITE, {}, MachineInfo("m1"), tuple(entry.data for entry in measured))
     result = Result(
-        *("lab", "1", None, "conclusive", "linus", "", "", CULPRIT, CULPRIT, CULPRIT, CULPRIT, ""),
+        "lab",
+        "1",
+        None,
+        "conclusive",
+        "linus",
+        "",
+        "",
+        CULPRIT,
+        CULPRIT,
+        CULPRIT,
+        CULPRIT,
+        "",
         runs=(run,),
         payload="{}",
         format="x",

@@ -77,29 +77,44 @@ ROWS: list[tuple[Block, str, str, str]] = [
     (Paragraph("a_b is *new*"), "a_b is *new*", r"a_b is \*new\*", "<p>a_b is *new*</p>"),
     (Prose("It is *new*."), "It is *new*.", "It is *new*.", "<p>It is <em>new</em>.</p>"),
     (
-            Bullets(["one", DocumentLink("two", "/x/")]),
-            "- one\n- two",
-            "- one\n- [two](/x/)",
-            '<li><a href="/x/">two</a></li>',
-        ),
-    (TableBlock("t", ("Name", "N"), [("a", "1"), (DocumentLink("bb", "/b/"), "22")], frozenset({1})),
-     "Name   N\n----  --\na      1\nbb    22", "| Name | N |\n| --- | ---: |\n| a | 1 |\n| [bb](/b/) | 22 |",
-     '<th scope="row"><a href="/b/">bb</a></th><td class="n">22</td>'),
+        Bullets(["one", DocumentLink("two", "/x/")]),
+        "- one\n- two",
+        "- one\n- [two](/x/)",
+        '<li><a href="/x/">two</a></li>',
+    ),
     (
-            TableBlock("t", ("Name", "N", "M"), [("a", "1", "")], as_records=True),
-            "1. a\n   N  1",
-            "| a | 1 |  |",
-            "<td>1</td>",
+        TableBlock("t", ("Name", "N"), [("a", "1"), (DocumentLink("bb", "/b/"), "22")], frozenset({1})),
+        "Name   N\n----  --\na      1\nbb    22",
+        "| Name | N |\n| --- | ---: |\n| a | 1 |\n| [bb](/b/) | 22 |",
+        '<th scope="row"><a href="/b/">bb</a></th><td class="n">22</td>',
+    ),
+    (
+        TableBlock("t", ("Name", "N", "M"), [("a", "1", "")], as_records=True),
+        "1. a\n   N  1",
+        "| a | 1 |  |",
+        "<td>1</td>",
+    ),
+    (
+        ChangeList(
+            "c",
+            [ChangeRow(-30.5, "regression", DocumentLink("mm: x", "/x/"), "a.ops · box", ("D",), "by Dana")],
+            ("Author",),
+            frozenset(),
+            "1 more",
+            [ChangeRow(0.4, "same", "b.ops", "", ("",))],
         ),
-    (ChangeList("c", [ChangeRow(-30.5, "regression", DocumentLink("mm: x", "/x/"), "a.ops · box", ("D",), "by Dana")],
-                ("Author",), frozenset(), "1 more", [ChangeRow(0.4, "same", "b.ops", "", ("",))]),
-     "-30.5%  mm: x\n        a.ops · box\n        by Dana\n\n1 more:\n\n +0.4%  b.ops",
-     "- **-30.5%** [mm: x](/x/): by Dana (a.ops · box)\n\n1 more:\n\n- **+0.4%** b.ops",
-     "<details><summary>1 more</summary>"),
+        "-30.5%  mm: x\n        a.ops · box\n        by Dana\n\n1 more:\n\n +0.4%  b.ops",
+        "- **-30.5%** [mm: x](/x/): by Dana (a.ops · box)\n\n1 more:\n\n- **+0.4%** b.ops",
+        "<details><summary>1 more</summary>",
+    ),
     (CycleFigure(cycle()), "A title\n=======", "# A title", 'aria-label="Open regressions: 2 at v9.1-rc1, 1 at now"'),
-    (chart(), "  v1    100.0  ##################\n  v2    200.0  " + "#" * 36, "    v2    200.0",
-     'aria-label="s.ops, v1 as 100: v1 100.0, v2 200.0, v3 not measured"'),
-]  # fmt: skip
+    (
+        chart(),
+        "  v1    100.0  ##################\n  v2    200.0  " + "#" * 36,
+        "    v2    200.0",
+        'aria-label="s.ops, v1 as 100: v1 100.0, v2 200.0, v3 not measured"',
+    ),
+]
 
 
 @pytest.mark.parametrize(("block", "plain", "marked", "page"), ROWS)
@@ -112,8 +127,8 @@ def test_each_block_in_its_forms(block: Block, plain: str, marked: str, page: st
 
 def test_every_block_has_a_row() -> None:
     assert {type(block) for block, *_ in ROWS} == {
-        *(Heading, Paragraph, Prose, Bullets, TableBlock, ChangeList, CycleFigure, ChartBlock),
-    }
+        Heading, Paragraph, Prose, Bullets, TableBlock, ChangeList, CycleFigure, ChartBlock,
+    }  # fmt: skip
 
 
 def hostile(content: str) -> Document:

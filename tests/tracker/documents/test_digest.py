@@ -62,7 +62,11 @@ def test_it_reads_as_a_maintainer_would_write_it() -> None:
             thread="https://lore.kernel.org/r/1@bot.example",
         ),
         line(
-            *("0c8800d5d8", "lib/sort: choose the middle pivot", 9.6, "fix_proposed", "reporter"),
+            "0c8800d5d8",
+            "lib/sort: choose the middle pivot",
+            9.6,
+            "fix_proposed",
+            "reporter",
             metric="sort-many.elapsed_seconds",
             author="Mira Novak",
             reported_at=NOW - timedelta(days=3),

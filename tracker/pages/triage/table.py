@@ -37,16 +37,16 @@ from tracker.services.report_summary import clipped, headline_of, with_headlines
 # _SHOWN_AS_STORED or with a value of its own in `row_of`; its cell in templates/triage_rows.html, its header, and one
 # more in the group row's colspan, in triage_table.html; its width in static/perfwork.css.
 COLUMNS = (
-    *("pk", "revision", "verdict", "state", "status", "awaited", "awaited_since", "assignee", "title", "given_title"),
-    *("subsystem", "metric", "machine", "suite", "scenario", "base", "author", "change", "noise_pct", "spark"),
-    *("effect", "weight", "blocks", "lacks_fix", "tags", "urgency", "fix_title", "fix_sha", "fix_landing"),
-    *("reported_at", "last_human_reply_at", "culprit__sha", "culprit__title", "culprit__placeholder", "reported_by"),
+    "pk", "revision", "verdict", "state", "status", "awaited", "awaited_since", "assignee", "title", "given_title",
+    "subsystem", "metric", "machine", "suite", "scenario", "base", "author", "change", "noise_pct", "spark",
+    "effect", "weight", "blocks", "lacks_fix", "tags", "urgency", "fix_title", "fix_sha", "fix_landing",
+    "reported_at", "last_human_reply_at", "culprit__sha", "culprit__title", "culprit__placeholder", "reported_by",
     "culprit__author_name",
-)
+)  # fmt: skip
 _SHOWN_AS_STORED = (
-    *("pk", "revision", "subsystem", "verdict", "metric", "scenario", "suite", "machine", "base", "author", "assignee"),
-    *("lacks_fix", "tags", "state", "status", "reported_by"),
-)
+    "pk", "revision", "subsystem", "verdict", "metric", "scenario", "suite", "machine", "base", "author", "assignee",
+    "lacks_fix", "tags", "state", "status", "reported_by",
+)  # fmt: skip
 TITLE = 300  # characters of a title; the report's page shows all of it
 _MARKS: Mapping[str, str] = {Verdict.REGRESSION: "▼", Verdict.IMPROVEMENT: "▲", Verdict.UNKNOWN: "◆"}
 

@@ -151,9 +151,9 @@ def test_repetitions_and_aggregates_are_kept_apart() -> None:
 def test_what_ran_where_is_read_where_the_file_has_it() -> None:
     reading = read_file(file("stress-ng.yaml"))
     assert (reading.tool, reading.kernel, reading.machine, reading.cpus) == (
-        *("stress-ng 0.15.06", "6.18.44-fc-v669"),
-        *("vm", 2),
-    )
+        "stress-ng 0.15.06", "6.18.44-fc-v669",
+        "vm", 2,
+    )  # fmt: skip
     assert read_file(file("composite.xml")).kernel == "6.12.0"
     reading = read_file(file("cyclictest.json"))
     assert (reading.tool, reading.kernel, reading.machine) == ("cyclictest 2.40", "6.18.44-fc-v669", "vm")
