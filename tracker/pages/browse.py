@@ -33,7 +33,7 @@ from tracker.pages.measurements import curves_of
 from tracker.pages.prose import NOTED, note_place, notes, write
 from tracker.pages.triage.exports import NAMES, in_form
 from tracker.pages.triage.filters import GROUPS, ORDERS, POSITIONS, InvalidQuery, TriageQuery
-from tracker.pages.triage.table import BOTH, COUNTED, KEEP, Counts, TriageSection, controls, listed, section
+from tracker.pages.triage.table import BOTH, COUNTED, KEEP, FilterCounts, TriageSection, controls, listed, section
 from tracker.pages.triage.table import MOST as OFFERED
 from tracker.pages.triage.table import Count as ValueCount
 from tracker.pages.triage.views import invalid_query, rights
@@ -59,7 +59,7 @@ def _shown(reports: QuerySet[Report], query: TriageQuery) -> QuerySet[Report]:
     return reports if has_state_filter else reports.filter(state__in=sorted(OPEN))
 
 
-def _newest(reports: QuerySet[Report]) -> tuple[TrackRecord, Counts]:
+def _newest(reports: QuerySet[Report]) -> tuple[TrackRecord, FilterCounts]:
     """Return how the newest of these reports fared, and how many of them each filter value has, the most first."""
     own = ("subsystem", "suite", "machine", "state", "verdict", "reported_at", "responded_at", "noise_pct")
     columns = {"merged_release", "shift_left_release", *own, *COUNTED.values()}

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import IO, Any, cast
 
 from django.core.management.base import BaseCommand
+from django.db.models import F
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -15,7 +16,7 @@ from bot.management import no_input, require_folded
 from tracker.domain.events import State
 from tracker.models import Release, Report
 from tracker.pages.home import lines
-from tracker.pages.triage import table as queries
+from tracker.pages.triage.filters import SECTIONS
 
 
 class Command(BaseCommand):
@@ -29,14 +30,18 @@ class Command(BaseCommand):
 
     def handle(self, *, release: str | None, state: list[str], missing_in_stable: bool, **options: Any) -> None:
         require_folded()
-        chosen = self._release(release)
-        table = queries.table(chosen, state, missing_in_stable=missing_in_stable)
+        version = self._release(release).version
+        reports = Report.objects.select_related("culprit").order_by(
+            "metric", F("reported_at").desc(nulls_last=True), "pk"
+        )
+        if state:
+            reports = reports.filter(state__in=state)
+        if missing_in_stable:
+            reports = reports.filter(lacks_fix=True)
         width = os.get_terminal_size().columns if sys.stdout.isatty() else 200  # a pipe has none
         console = Console(file=cast(IO[str], self.stdout), width=width, highlight=False)
-        _print(console, f"{chosen.version}: merged in this release", table.merged)
-        _print(console, f"{chosen.version}: before the release, from other trees", table.shift_left)
-        if table.by_people:
-            _print(console, f"{chosen.version}: reported by people", table.by_people)
+        for section in SECTIONS.values():
+            _print(console, f"{version}: {section.heading.lower()}", reports.filter(**{section.column: version}))
 
     def _release(self, version: str | None) -> Release:
         if version:
@@ -53,14 +58,14 @@ class Command(BaseCommand):
         raise no_input("there are no reports yet; add some with `ingest` or `read`")
 
 
-def _print(console: Console, title: str, rows: Iterable[queries.PrintedRow]) -> None:
-    rows = list(rows)
+def _print(console: Console, title: str, reports: Iterable[Report]) -> None:
+    """Print reports with the columns of the 0-Day report."""
+    rows = list(reports)
     grid = RichTable(title=f"{title} ({len(rows)})", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for name in ("indicator", "report", "scenario", "machine", "base", "status"):
+    for name in ("metric", "report", "scenario", "machine", "base", "status"):
         grid.add_column(name, no_wrap=name in ("report", "machine", "base"), overflow="fold")
     for row in rows:
-        scenario = " ".join(f"{name}={value}" for name, value in row.scenario)
-        cells = (row.indicator, row.report, scenario, row.machine, row.base, row.status)
+        cells = (row.metric, str(row), row.scenario, row.machine, row.base, row.status)
         grid.add_row(*(Text(cell) for cell in cells))
     console.print(grid if rows else f"{title}: no reports")
     console.print()

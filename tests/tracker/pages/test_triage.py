@@ -174,7 +174,7 @@ def test_each_value_that_a_filter_offers_shows_a_row(rows: None) -> None:
     """What is counted, what is offered and what is filtered by are one thing."""
     Report.objects.update(merged_release="v5.6")
     release = stamped(Release.objects.filter(version="v5.6")).get()
-    offered = counts(release)
+    offered = counts(release).filters
     assert sorted(COUNTED) == sorted(name for name in COUNTED if offered[name])
     for name in COUNTED:
         for each in offered[name]:

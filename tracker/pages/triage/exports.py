@@ -26,6 +26,7 @@ from tracker.domain.text import number, printable, signed_pct
 from tracker.models import Report
 from tracker.pages.http import csv_response
 from tracker.pages.report_json import directions, report_json
+from tracker.pages.triage.filters import SECTIONS
 from tracker.pages.triage.table import LIMIT
 from tracker.services.report_summary import headline_of, with_headlines
 
@@ -34,11 +35,7 @@ _INDENT = " " * 8
 Rows = Sequence[Mapping[str, Any]]
 # "merged" and "shift_left" of a release, or "reports"; as `report_json` returns reports.
 Sections = Mapping[str, Rows]
-TITLES = {
-    "merged": "Merged in this release",
-    "shift_left": "Before the release, from other trees or by people",
-    "reports": "Reports",
-}
+TITLES = {**{section.exported: section.heading for section in SECTIONS.values()}, "reports": "Reports"}
 
 
 def as_json(title: str, sections: Sections, url: str) -> bytes:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import django_filters
@@ -287,8 +287,21 @@ ORDERS: Mapping[str, tuple[Key, ...]] = {
     **{name: (Key(name), *URGENT) for name in ("subsystem", "metric", "machine", "author", "state")},
 }
 GROUPS = ("state", "subsystem", "suite", "machine", "author")
-SECTIONS = {"merged": "merged_release", "shifted": "shift_left_release"}  # and the column that names the release
 POSITIONS = ("after", "before", "end")
+
+
+class ReleaseSection(NamedTuple):
+    """A part of a release's table: the column that names the release, its heading, its name in exports."""
+
+    column: str
+    heading: str
+    exported: str
+
+
+SECTIONS = {
+    "merged": ReleaseSection("merged_release", "Merged in this release", "merged"),
+    "shifted": ReleaseSection("shift_left_release", "Before the release, from other trees or by people", "shift_left"),
+}
 
 
 class InvalidQuery(InvalidInput):

@@ -17,7 +17,7 @@ from itertools import groupby
 from typing import Any
 
 from django.db.models import Count as Number
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, TextField, Value
+from django.db.models import Exists, OuterRef, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Cast, Coalesce
 from django.urls import reverse
 
@@ -28,8 +28,8 @@ from tracker.domain.report_state import NOT_BISECTED
 from tracker.domain.timeline import LABELS, awaited
 from tracker.models import Event, Release, Report
 from tracker.pages.http import kept
-from tracker.pages.triage.filters import FLAGS, IMPROVEMENTS, NAMES, NOT, SECTIONS, TriageQuery
-from tracker.services.report_summary import clipped, headline_of, with_headlines
+from tracker.pages.triage.filters import FLAGS, IMPROVEMENTS, NAMES, NOT, SECTIONS, ReleaseSection, TriageQuery
+from tracker.services.report_summary import clipped
 
 # --- Rows ---
 
@@ -168,10 +168,7 @@ COUNTED: Mapping[str, str] = {
 
 
 _NO = ("", "0", "false")  # as SQLite and PostgreSQL write it
-
-
-_LISTED = "listed"  # the states of what a table lists
-_AWAITED, _BLOCKING = "open, awaited", "open, blocking"  # of all open regressions, each once
+_LISTED, _AWAITED, _BLOCKS = "listed", "open, awaited", "open, blocks"  # parts of the statement that are no filters
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +179,24 @@ class Count:
     number: int
 
 
-# By filter; by section, how many are open and closed; of the open ones, for whom they wait, and how many block
-Counts = Mapping[str, Sequence[Count]]
+FilterCounts = Mapping[str, Sequence[Count]]  # by filter, the most frequent value first
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseCounts:
+    """What a release's page counts, whatever the filters: how many reports have each value of a filter; how many of
+    each section are open and closed; for whom the open regressions wait, each once, and how many of them block the
+    release.
+    """
+
+    filters: FilterCounts
+    sections: Mapping[str, Mapping[str, int]]
+    awaited: Mapping[str, int]
+    blocking: int
+
+    @property
+    def open(self) -> int:
+        return sum(self.awaited.values())
 
 
 def _newest(column: str) -> Subquery:
@@ -213,64 +226,42 @@ def stamp(release: Release) -> str:
     return ":".join(str(values[name]) for name in ("id", "news", "other_news", "many", "other_many"))
 
 
-def counts(release: Release) -> Counts:
-    """Return the counts of each filter, the most frequent value first; one query if something has changed."""
+def counts(release: Release) -> ReleaseCounts:
+    """Return what a release's page counts; one query if something has changed."""
     return kept(f"tallies:{stamp(release)}", lambda: _counted(release.version), KEEP)
 
 
-def _counted(version: str) -> Counts:
-    """Count with one statement, each column of each section from its index. A report in both sections counts twice."""
-    parts = [
-        Report.objects.filter(**{column: version})
-        .order_by()
-        .values_list(Value(section), Value(name), Cast(counted, TextField()))
-        .annotate(number=Number("pk"))
-        for section, column in SECTIONS.items()
-        for name, counted in COUNTED.items()
-    ]
-    tallies: dict[str, Counter[str]] = {name: Counter() for name in COUNTED}
-    sections: dict[str, Counter[str]] = {"merged": Counter(), "shifted": Counter()}
-    parts += [
-        Report.objects.filter(**{column: version})
-        .exclude(verdict=Verdict.IMPROVEMENT)  # which the table shows on request only
-        .order_by()
-        .values_list(Value(section), Value(_LISTED), Cast("state", TextField()))
-        .annotate(number=Number("pk"))
-        for section, column in SECTIONS.items()
-    ]
-    for section, column in SECTIONS.items():
-        waiting = Report.objects.filter(**{column: version}, state__in=OPEN).exclude(verdict=Verdict.IMPROVEMENT)
-        if section != "merged":  # a report in both sections counts once
-            waiting = waiting.exclude(merged_release=version)
-        for name, counted in ((_AWAITED, "awaited"), (_BLOCKING, "blocks")):
-            rows = waiting.order_by().values_list(Value(section), Value(name), Cast(counted, TextField()))
-            parts.append(rows.annotate(number=Number("pk")))
+def _counted(version: str) -> ReleaseCounts:
+    """Count with one statement, each column of each section from its index. A report in both sections counts twice in
+    filters and sections.
+    """
+    parts = []
+    for name, section in SECTIONS.items():
+        reports = Report.objects.filter(**{section.column: version}).order_by()
+        listed = reports.exclude(verdict=Verdict.IMPROVEMENT)  # which the table shows on request only
+        opened = listed.filter(state__in=OPEN)
+        if name != "merged":  # a report in both sections counts once
+            opened = opened.exclude(merged_release=version)
+        questions = [(reports, key, column) for key, column in COUNTED.items()]
+        questions += [(listed, _LISTED, "state"), (opened, _AWAITED, "awaited"), (opened, _BLOCKS, "blocks")]
+        parts += [
+            rows.values_list(Value(name), Value(key), Cast(column, TextField())).annotate(number=Number("pk"))
+            for rows, key, column in questions
+        ]
+    filters: dict[str, Counter[str]] = {name: Counter() for name in COUNTED}
+    sections = {name: {"open": 0, "closed": 0} for name in SECTIONS}
     awaited, blocking = Counter[str](), 0
-    for section, name, value, number in parts[0].union(*parts[1:], all=True):
-        if name == _LISTED:
-            sections[section]["open" if value in OPEN else "closed"] += number
-        elif name == _AWAITED:
+    for section_name, key, value, number in parts[0].union(*parts[1:], all=True):
+        if key == _LISTED:
+            sections[section_name]["open" if value in OPEN else "closed"] += number
+        elif key == _AWAITED:
             awaited[value] += number
-        elif name == _BLOCKING:
+        elif key == _BLOCKS:
             blocking += number if value else 0  # "": it blocks none
         else:
-            tallies[name][value] += number
-    others = {name: [Count(*pair) for pair in tally.items()] for name, tally in sections.items()}
-    others[_AWAITED] = [Count(*pair) for pair in awaited.most_common()]
-    others[_BLOCKING] = [Count(_BLOCKING, blocking)]
-    return {**{name: _offered(name, tally) for name, tally in tallies.items()}, **others}
-
-
-def standing(counts: Counts) -> dict[str, Any]:
-    """Return how the release stands, whatever the filters: how many regressions are open, for whom they wait, and how
-    many block it.
-    """
-    awaited = counts[_AWAITED]
-    return {
-        "open": sum(count.number for count in awaited),
-        "awaited": {count.value: count.number for count in awaited},
-        "blocking": counts[_BLOCKING][0].number,
-    }
+            filters[key][value] += number
+    offered = {name: _offered(name, tally) for name, tally in filters.items()}
+    return ReleaseCounts(offered, sections, dict(awaited.most_common()), blocking)
 
 
 def _offered(name: str, tally: Counter[str]) -> list[Count]:
@@ -344,35 +335,26 @@ class TriageSection:
         return str(getattr(row, self.group) or f"no {self.group}").replace("_", " ")
 
 
-HEADINGS = {"merged": "Merged in this release", "shifted": "Before the release, from other trees or by people"}
-
-
 def sections(
-    version: str, query: TriageQuery, counts: Counts, now: datetime, visited: datetime | None = None
+    version: str, query: TriageQuery, counts: ReleaseCounts, now: datetime, visited: datetime | None = None
 ) -> list[TriageSection]:
     """Return both sections of a release, or only the requested one: one query each. Rows of which something became
     known since `visited` are marked.
     """
-    of_sections = totals(counts)
-    names = [query.section] if query.section else list(HEADINGS)
+    requested = {query.section: SECTIONS[query.section]} if query.section else SECTIONS
     size = ONE if query.section else BOTH
-    rows = {name: Report.objects.filter(**{SECTIONS[name]: version}) for name in names}
     return [
         replace(
-            section(name, HEADINGS[name], rows[name], query, now, size, visited),
+            section(name, kind.heading, _of_release(version, kind), query, now, size, visited),
             folds=query.order == "urgency" and not query.active_filters,
-            totals=of_sections[name],
+            totals=counts.sections[name],
         )
-        for name in names
+        for name, kind in requested.items()
     ]
 
 
-def totals(counts: Counts) -> dict[str, dict[str, int]]:
-    """Return how many reports of each section are open and closed, whatever the filters."""
-    return {
-        name: {"open": 0, "closed": 0} | {count.value: count.number for count in counts.get(name, ())}
-        for name in HEADINGS
-    }
+def _of_release(version: str, section: ReleaseSection) -> QuerySet[Report]:
+    return Report.objects.filter(**{section.column: version})
 
 
 def section(
@@ -415,10 +397,7 @@ def section(
 
 def exported(version: str, query: TriageQuery) -> dict[str, QuerySet[Report]]:
     """Return both sections, in the order that the query asks for."""
-    return {
-        name: listed(Report.objects.filter(**{column: version}), query)
-        for name, column in (("merged", "merged_release"), ("shift_left", "shift_left_release"))
-    }
+    return {section.exported: listed(_of_release(version, section), query) for section in SECTIONS.values()}
 
 
 def listed(reports: QuerySet[Report], query: TriageQuery) -> QuerySet[Report]:
@@ -456,63 +435,6 @@ def unknown_names(active_filters: Mapping[str, tuple[str, ...]], annotated: obje
 
 def _names(active_filters: Mapping[str, tuple[str, ...]]) -> list[tuple[str, str]]:
     return [(name, value) for name in NAMES for key in (name, f"{name}{NOT}") for value in active_filters.get(key, ())]
-
-
-@dataclass(frozen=True, slots=True)
-class PrintedRow:
-    """One row, with the columns of the 0-Day report."""
-
-    indicator: str
-    report: str
-    sha: str
-    scenario: tuple[tuple[str, str], ...]
-    machine: str
-    base: str
-    status: str
-    state: str
-    verdict: str
-
-
-@dataclass(frozen=True, slots=True)
-class PrintedTable:
-    """The two sections of a release (DESIGN 4.3), in which a report may be twice; and what people reported."""
-
-    merged: tuple[PrintedRow, ...]
-    shift_left: tuple[PrintedRow, ...]
-    by_people: tuple[PrintedRow, ...]
-
-
-def table(release: Release, states: Iterable[str] = (), *, missing_in_stable: bool = False) -> PrintedTable:
-    """Return the sections in full; only these states if given, or only reports whose fix is missing in stable."""
-    reports = with_headlines(Report.objects.select_related("culprit"))
-    if states:
-        reports = reports.filter(state__in=list(states))
-    if missing_in_stable:
-        reports = reports.filter(lacks_fix=True)
-    ordered = reports.order_by(F("reported_at").desc(nulls_last=True), "pk")
-    by_robots = ordered.filter(reported_by=ReportedBy.ROBOT)
-    of_cycle = Q(merged_release=release.version) | Q(shift_left_release=release.version)
-    sections = [by_robots.filter(**{column: release.version}) for column in SECTIONS.values()]
-    sections.append(ordered.filter(of_cycle, reported_by=ReportedBy.PERSON))
-    merged, shift_left, by_people = (
-        tuple(sorted(map(_printed, rows[:LIMIT]), key=lambda row: row.indicator)) for rows in sections
-    )
-    return PrintedTable(merged, shift_left, by_people)
-
-
-def _printed(report: Report) -> PrintedRow:
-    headline = headline_of(report)
-    return PrintedRow(
-        indicator=headline.metric.name if headline else report.metric,
-        report=str(report),
-        sha=report.culprit.sha,
-        scenario=tuple(headline.scenario.params.items()) if headline else (),
-        machine=headline.machine.name if headline else report.machine,
-        base=headline.base if headline else "",
-        status=report.status,
-        state=report.state,
-        verdict=report.verdict,
-    )
 
 
 # --- The filter form ---
@@ -561,7 +483,7 @@ class Controls:
     numbers: dict[str, int]
 
 
-def controls(query: TriageQuery, counts: Counts, *, improvements_default: bool = False) -> Controls:
+def controls(query: TriageQuery, counts: FilterCounts, *, improvements_default: bool = False) -> Controls:
     """Return the filter form for a query."""
     active = query.active_filters
     lists = [_control(name, counts.get(name, ()), active.get(name, ())) for name in OFFERED]

@@ -64,20 +64,19 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
         return _no_release(version)
     if errors := table.unknown_names(query.active_filters, release):
         return invalid_query(request, InvalidQuery("; ".join(errors)))
-    numbers = table.counts(release)
+    counts = table.counts(release)
     user, own = request.user, Q(owner=request.user.pk or 0)
     visited = last_visit(request, now) if user.is_authenticated else None
-    sections = table.sections(version, query, numbers, now, visited)
+    sections = table.sections(version, query, counts, now, visited)
     name, email = (username(request), user.email) if user.is_authenticated else ("", "")
     views = SavedView.objects.filter(Q(shared=True) | own)
     context = {
         "release": release,
         "sections": sections,
         "presets": presets(query.text, release, name, email, visited, now),
-        "standing": table.standing(numbers),
-        "totals": table.totals(numbers),
+        "counts": counts,
         "query": query,
-        "controls": controls(query, numbers),
+        "controls": controls(query, counts.filters),
         "orders": ORDERS,
         "groups": GROUPS,
         # One's own first, which nobody's push out, then shared ones
@@ -245,6 +244,5 @@ def _respond(
     context = {"text": text, "batch": batch, "rows": rows, "may_change": True, "own": own}
     version = cleaned(request.POST, "release", 20)
     if release := _with_candidate(table.stamped(Release.objects.filter(version=version))).first():
-        numbers = table.counts(release)
-        context |= {"release": release, "standing": table.standing(numbers), "totals": table.totals(numbers)}
+        context |= {"release": release, "counts": table.counts(release)}
     return render(request, "triage_changed.html", context)
