@@ -24,13 +24,13 @@ from bot.compose.report_data import ReportData
 from bot.compose.report_mail import tables
 from bot.mail import message
 from bot.mail.addresses import parse_addresses
-from bot.mail.message import is_address, is_message_id, lore_link, one_line, parse
+from bot.mail.message import is_address, is_message_id, one_line, parse
 from bot.mail.settings import BotSettings
 from bot.robot_reports.fields import read_subject
 from bot.robot_reports.report import RobotReport, find_report
 from tracker.domain.events import Verdict
 from tracker.domain.statistics import verdict_of
-from tracker.domain.text import article
+from tracker.domain.text import article, lore_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +279,7 @@ def _tags(context: LintContext, expected: ReportData) -> Iterator[str]:
         if closes or reported:
             yield "an improvement must not ask for tags"
         return
-    if closes != [lore_link(context.mail.message_id)]:
+    if closes != [lore_url(context.mail.message_id)]:
         yield "Closes: does not link to this mail"
     addresses = [address.email for value in reported for address in parse_addresses(value)]
     if addresses != [context.settings.tagged(expected.tag)]:

@@ -25,12 +25,12 @@ from bot.compose.conventions import DEFAULT, WIDTH, Conventions, SubjectForm, es
 from bot.compose.mail import ComposedMail, mail_of
 from bot.compose.recipients import recipients_of
 from bot.compose.report_data import FindingData, ReportData, attachments, in_lines, percent, reproduce, worst
-from bot.mail.message import lore_link, one_line
+from bot.mail.message import one_line
 from bot.mail.patches import subsystem_of
 from bot.mail.settings import BotSettings
 from tracker.domain.events import Grade, Verdict
 from tracker.domain.metrics import in_words, is_key
-from tracker.domain.text import article, counted, interval, prose_pct, signed_pct
+from tracker.domain.text import article, counted, interval, lore_url, prose_pct, signed_pct
 
 # --- Subject ---
 
@@ -491,7 +491,7 @@ def tags(tag: str, own_id: str, settings: BotSettings) -> tuple[str, ...]:
     """Return the trailers that let us detect in git when a fix is merged."""
     return (
         f"Reported-by: {one_line(settings.name)} <{settings.tagged(tag)}>",
-        f"Closes: {lore_link(own_id)}",
+        f"Closes: {lore_url(own_id)}",
     )
 
 

@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from email.message import Message as Part
-from urllib.parse import quote
 
 from bot.mail import body as parts
 from bot.mail import headers, limits
@@ -75,11 +74,6 @@ def is_address(email: str) -> bool:
 def is_message_id(text: str) -> bool:
     """Return whether a foreign Message-ID, without brackets, is safe in our headers unchanged."""
     return bool(_MESSAGE_ID.match(text))
-
-
-def lore_link(message_id: str) -> str:
-    """Return the link to a mail on lore."""
-    return f"https://lore.kernel.org/r/{quote(message_id, safe='@+-._=', errors='replace')}"
 
 
 # --- Parsing ---

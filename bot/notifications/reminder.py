@@ -30,7 +30,7 @@ from bot.compose.recipients import Recipient
 from bot.compose.report_data import FindingData
 from bot.mail.addresses import Address
 from bot.mail.authentication import AuthVerdict
-from bot.mail.message import lore_link, one_line
+from bot.mail.message import one_line
 from bot.mail.patches import find_diffs
 from bot.mail.settings import Aliases, BotSettings
 from bot.notifications.thread import ReportContext, ThreadMails, report_context
@@ -40,6 +40,7 @@ from bot.replies.reading import SenderKind
 from tracker.domain.deadlines import ReportClock, Stage, report_clock
 from tracker.domain.events import OPEN, Awaited, EventData, EventKind, State, Verdict
 from tracker.domain.report_state import ReportState, effective_events, fold
+from tracker.domain.text import lore_url
 from tracker.models import Event, Message, OutgoingMail, OutgoingState, Purpose, ReleaseCandidate, Reminder, Report
 from tracker.models.mail import WAITING
 from tracker.services import database, mail_transitions
@@ -168,10 +169,10 @@ def compose_reminder(
         "where": one_line(headline.where, 66),
         "reported": report_data.sides(headline),
         "last_word": word,
-        "closes": closes.format(link=lore_link(context.thread.message_id), prefix=mails.settings.prefix),
+        "closes": closes.format(link=lore_url(context.thread.message_id), prefix=mails.settings.prefix),
         "others": [
             {
-                "link": lore_link(other.sent.message_id),
+                "link": lore_url(other.sent.message_id),
                 "subject": one_line(other.sent.subject, 74),
                 "state": _wrapped(other.sent.about.status, 74, "  "),
             }

@@ -161,6 +161,11 @@ _SHA = re.compile(r"[0-9a-f]{7,64}\Z")
 LONGEST = 1800  # characters of a mailto link: some mail programs take no more
 
 
+def lore_url(message_id: str) -> str:
+    """Return the link to a mail on lore."""
+    return f"https://lore.kernel.org/r/{quote(message_id, safe='@+-._=', errors='replace')}"
+
+
 def commit_url(tree_url: str, sha: str) -> str:
     """Return the page of a commit in the web view of a tree that is cloned from this URL; "" if none is known.
 

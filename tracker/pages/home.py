@@ -27,7 +27,7 @@ from tracker.pages.http import kept
 from tracker.pages.triage.table import KEEP, stamp, stamped
 from tracker.services.accounts import SEND
 from tracker.services.faults import faults
-from tracker.services.report_summary import ReleaseCalendar
+from tracker.services.report_summary import ReleaseCalendar, in_cycle
 
 
 @dataclass(slots=True)
@@ -169,8 +169,9 @@ class WorstRow:
 
 def worst(version: str, now: datetime) -> list[WorstRow]:
     """Return the worst open regressions of a cycle: those of which most of the change is certain."""
-    in_cycle = Q(merged_release=version) | Q(shift_left_release=version)
-    rows = Report.objects.filter(in_cycle, state__in=sorted(OPEN), verdict=Verdict.REGRESSION).select_related("culprit")
+    rows = Report.objects.filter(in_cycle(version), state__in=sorted(OPEN), verdict=Verdict.REGRESSION).select_related(
+        "culprit"
+    )
     reports = list(rows.order_by("-weight", "pk")[:WORST])
     headlines = Finding.objects.filter(report__in=reports, headline=True)
     intervals = {pk: (low, high) for pk, low, high in headlines.values_list("report", "low_pct", "high_pct")}

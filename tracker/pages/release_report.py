@@ -8,7 +8,6 @@ versions (tracker/pages/prose.py).
 
 from collections.abc import Sequence
 from datetime import datetime
-from urllib.parse import quote
 
 from django.conf import settings
 from django.contrib import messages
@@ -25,6 +24,7 @@ from tracker.documents.release_report import SECTIONS, CycleRow, HighlightData, 
 from tracker.domain import versions
 from tracker.domain.events import OPEN, EventKind, Verdict
 from tracker.domain.kernel_comparison import Box
+from tracker.domain.text import lore_url
 from tracker.domain.versions import CyclePoint
 from tracker.models import (
     Event,
@@ -42,7 +42,7 @@ from tracker.pages.http import cleaned, permission_required
 from tracker.pages.prose import editing, in_form, save_text, texts
 from tracker.pages.report import find_report
 from tracker.services.accounts import CHANGE_REPORTS
-from tracker.services.report_summary import ReleaseCalendar, headline_of, with_headlines
+from tracker.services.report_summary import ReleaseCalendar, headline_of, in_cycle, with_headlines
 
 
 def document(release: Release, lab: str, now: datetime) -> Document:
@@ -98,10 +98,6 @@ def _points(release: Release, now: datetime) -> list[CyclePoint]:
 MOST = 5000  # reports of a cycle; a real one has about fifty
 
 
-def in_cycle(version: str) -> Q:
-    return Q(merged_release=version) | Q(shift_left_release=version)
-
-
 def _reports(which: Q, order: str = "-weight") -> list[Report]:
     """Return reports with their headlines, by default those of which most is certain first: two queries."""
     rows = Report.objects.filter(which).select_related("culprit", "tree")
@@ -148,7 +144,7 @@ def _row(report: Report, version: str, thread: str = "") -> CycleRow:
         status=report.status,
         awaited=report.awaited,
         reported_at=report.reported_at,
-        thread=f"https://lore.kernel.org/r/{quote(thread, safe='@+')}" if thread else "",
+        thread=lore_url(thread) if thread else "",
         fix_landing=report.fix_landing,
         reporter=report.reporter,
         bisected=not culprit.placeholder,

@@ -59,8 +59,10 @@ from tracker.pages.prose import notes
 from tracker.pages.report_json import finding_json
 from tracker.services import lab_jobs, report_actions
 from tracker.services.accounts import CHANGE_REPORTS, permit_of, shown_messages
+from tracker.services.catalog import sha_begins
 from tracker.services.curve_changes import past_of
 from tracker.services.report_actions import ACTION_KEYS, KEYS_OF_OWNERS
+from tracker.services.report_summary import in_cycle
 
 # --- Mails with marked evidence ---
 
@@ -234,7 +236,7 @@ def find_report(ref: str) -> Report:
     A sha may be abbreviated to its first seven digits or more. Raise Http404 for none or several.
     """
     ref = ref.lower()
-    commits = Commit.objects.filter(sha__gte=ref, sha__lt=f"{ref}g").order_by()  # a range, which an index finds
+    commits = Commit.objects.filter(sha_begins("sha", ref)).order_by()
     same_patch = commits.filter(same_patch_as__isnull=False).values("same_patch_as")
     # A union of four index lookups; with OR, PostgreSQL would scan every report.
     # A person's report had another address before its culprit was known, of which its tag was made.
@@ -570,8 +572,7 @@ def findings_csv(request: HttpRequest, ref: str = "", version: str = "") -> Http
         rows = rows.filter(report=find_report(ref)).order_by("-headline", "pk")
     else:
         get_object_or_404(Release, version=version)
-        in_cycle = Q(report__merged_release=version) | Q(report__shift_left_release=version)
-        rows = rows.filter(in_cycle).order_by("report", "-headline", "pk")
+        rows = rows.filter(in_cycle(version, "report__")).order_by("report", "-headline", "pk")
     shaped = ({"report": row.report.culprit.sha, **finding_json(row)} for row in rows.iterator(chunk_size=500))
     return csv_response(FINDINGS_CSV, shaped)
 

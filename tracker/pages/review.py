@@ -45,6 +45,7 @@ from tracker.pages.http import cleaned, error_response, is_key, key_in, permissi
 from tracker.pages.report import stated_facts
 from tracker.services import accounts, person_reports, report_actions
 from tracker.services.accounts import DECIDE, SEND, shown_messages
+from tracker.services.catalog import sha_begins
 from tracker.services.enqueue import enqueue
 from tracker.services.faults import faults
 from tracker.services.report_actions import AT_ONCE, IfAccepted
@@ -112,7 +113,7 @@ def _offers() -> tuple[list[OfferRow], int]:
     waiting = OfferedReport.objects.filter(decision=Decision.OPEN)
     offers = list(waiting.order_by("-proven", "-score", "-sent_at", "pk")[:OFFERS])
     digits = {offer.pk: offer.person_report.culprit.value[:12] for offer in offers}
-    named = [Q(culprit__sha__gte=sha, culprit__sha__lt=f"{sha}g") for sha in digits.values() if sha]
+    named = [sha_begins("culprit__sha", sha) for sha in digits.values() if sha]
     reports = list(Report.objects.filter(reduce(or_, named)).select_related("culprit")) if named else []
     rows = []
     for offer in offers:

@@ -36,8 +36,9 @@ from tracker.pages.triage.exports import NAMES, in_form
 from tracker.pages.triage.filters import POSITIONS, STATES, TriageQuery
 from tracker.pages.triage.table import listed, section
 from tracker.services.accounts import CHANGE_REPORTS
+from tracker.services.catalog import sha_begins
 from tracker.services.report_actions import ACTION_KEYS
-from tracker.services.report_summary import clipped
+from tracker.services.report_summary import clipped, in_cycle
 
 # --- Full-text search ---
 
@@ -156,7 +157,7 @@ def named(text: str) -> Report | None:
     text = text.strip()
     related = Report.objects.select_related("culprit")
     if _SHA.fullmatch(text.lower()):
-        rows = list(related.filter(_begins("culprit__sha", text.lower()))[:2])
+        rows = list(related.filter(sha_begins("culprit__sha", text.lower()))[:2])
         rows = rows or list(related.filter(pk__in=with_commit(text.lower()))[:2])
         return rows[0] if len(rows) == 1 else None
     if (link := _LORE.match(text)) or (link := _MESSAGE_ID.fullmatch(text)):
@@ -188,21 +189,18 @@ def titles(text: str) -> list[list[str]]:
 
 def with_commit(sha: str) -> list[int]:
     """Return the reports of which a commit that begins so is part: culprit, fix, revert, …"""
-    commits = list(Commit.objects.filter(_begins("sha", sha)).values_list("pk", flat=True)[:MOST_COMMITS])
+    commits = list(Commit.objects.filter(sha_begins("sha", sha)).values_list("pk", flat=True)[:MOST_COMMITS])
     shorter = [sha[:digits] for digits in range(SHORTEST_SHA, len(sha))]  # a fix that a mail named
     reports = {
         *Report.objects.filter(culprit__in=commits).values_list("pk", flat=True),
         *Report.objects.filter(culprit__former_culprits__in=commits).values_list("pk", flat=True),
-        *Report.objects.exclude(fix_sha="").filter(_begins("fix_sha", sha)).values_list("pk", flat=True)[:MOST_COMMITS],
+        *Report.objects.exclude(fix_sha="")
+        .filter(sha_begins("fix_sha", sha))
+        .values_list("pk", flat=True)[:MOST_COMMITS],
         *Report.objects.exclude(fix_sha="").filter(fix_sha__in=shorter).values_list("pk", flat=True)[:MOST_COMMITS],
         *RelatedCommit.objects.filter(commit__in=commits).values_list("report", flat=True)[:MOST_COMMITS],
     }
     return sorted(reports)
-
-
-def _begins(column: str, sha: str) -> Q:
-    """Return the condition that a column of shas begins so; an index serves it, unlike LIKE on SQLite."""
-    return Q(**{f"{column}__gte": sha, f"{column}__lt": f"{sha}g"})
 
 
 def matching(query: SearchQuery) -> QuerySet[Report]:
@@ -243,7 +241,7 @@ def _choice(term: FieldTerm, choices: Sequence[str]) -> str:
 def _release(term: FieldTerm) -> Q:
     value = str(term.value)
     version = value if value.startswith("v") else f"v{value}"
-    return Q(merged_release=version) | Q(shift_left_release=version)
+    return in_cycle(version)
 
 
 def _size(verdict: Verdict) -> Callable[[FieldTerm], Q]:
@@ -262,7 +260,7 @@ _CONDITIONS: dict[str, Callable[[FieldTerm], Any]] = {
     **{column: _named(column) for column in ("subsystem", "suite", "metric", "machine")},
     "author": _author,
     "assigned": lambda term: Q(assignee="" if term.value == "nobody" else clipped(str(term.value))),
-    "culprit": lambda term: _begins("culprit__sha", str(term.value).lower()),
+    "culprit": lambda term: sha_begins("culprit__sha", str(term.value).lower()),
     "title": lambda term: Q(words__contains=str(term.value).lower()),
     "release": _release,
     "state": lambda term: Q(state__in=sorted(STATES[_choice(term, list(STATES))])),

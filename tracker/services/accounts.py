@@ -290,11 +290,9 @@ def invite(address: str, role: UserRole) -> User:
     with transaction.atomic():
         user = next(iter(_users(address)), None)
         if user is None:
-            user, made = User.objects.get_or_create(username=address, defaults={"email": address})
-            if not made:
+            user = _new_user(address)
+            if user is None:
                 raise InvalidInput(f"address: an account of another address is named {address}: see the admin")
-            user.set_unusable_password()
-            user.save(update_fields=["password"])
         elif not user.is_active or _role_of(user):
             state = _role_of(user) if user.is_active else "revoked"
             raise InvalidInput(f"address: {address} has an account already, {user.username} ({state}): change its role")
@@ -474,6 +472,16 @@ def _users(address: str) -> list[User]:
     return [user for user in users if user.email.lower() == address]
 
 
+def _new_user(address: str) -> User | None:
+    """Return a new account without a password; None if an account of another address has this name."""
+    user, made = User.objects.get_or_create(username=address[:150], defaults={"email": address})
+    if not made:
+        return None
+    user.set_unusable_password()
+    user.save(update_fields=["password"])
+    return user
+
+
 def sign_in_token(link: SignIn) -> str:
     """Return the token of a link; only the mail to the address has it."""
     return signing.dumps(link.pk, salt=_SALT)
@@ -491,12 +499,7 @@ def use_sign_in(link: SignIn, now: datetime) -> User | None:
         return None
     if users := _users(link.address):
         return users[0]
-    user, made = User.objects.get_or_create(username=link.address[:150], defaults={"email": link.address})
-    if not made:
-        return None  # another account has this username
-    user.set_unusable_password()
-    user.save(update_fields=["password"])
-    return user
+    return _new_user(link.address)
 
 
 # --- Links that decide on a suggestion ---

@@ -52,14 +52,19 @@ def known_commit(sha: str) -> Commit | None:
     beginnings = [sha[:length] for length in range(_SHORTEST, len(sha))]
     if commit := Commit.objects.filter(sha__in=beginnings).first():
         return commit
-    longer = list(Commit.objects.filter(sha__startswith=sha)[:2]) if _SHORTEST <= len(sha) < _FULL else []
+    longer = list(Commit.objects.filter(sha_begins("sha", sha))[:2]) if _SHORTEST <= len(sha) < _FULL else []
     return longer[0] if len(longer) == 1 else None
+
+
+def sha_begins(column: str, sha: str) -> models.Q:
+    """Return the condition that a column of shas begins so; an index serves it, unlike LIKE on SQLite."""
+    return models.Q(**{f"{column}__gte": sha, f"{column}__lt": f"{sha}g"})
 
 
 def reports_of(sha: str) -> models.QuerySet[Report]:
     """Return the reports whose culprit a sha names, whichever of the two is abbreviated: people give few digits."""
     shorter = [sha[:digits] for digits in range(7, min(len(sha), _FULL))]
-    return Report.objects.filter(models.Q(culprit__sha__startswith=sha) | models.Q(culprit__sha__in=shorter))
+    return Report.objects.filter(sha_begins("culprit__sha", sha) | models.Q(culprit__sha__in=shorter))
 
 
 def role_of(name: str, url: str = "") -> TreeRole:

@@ -72,12 +72,9 @@ def reversal(report: Report, key: str, person: str, now: datetime, taken: Collec
 
 def reversed_events(reports: Collection[int] | QuerySet[Event, Any]) -> frozenset[tuple[int, str]]:
     """Return the events of these reports that are reversed, unless the reversal itself is, each as report and key."""
-    events: dict[int, list[EventData]] = {}
-    for row in Event.objects.filter(report__in=reports):
-        events.setdefault(row.report_id, []).append(row.value())
     return frozenset(
         (report, key)
-        for report, of_report in events.items()
+        for report, of_report in values_of(reports).items()
         for key in {event.key for event in of_report} - {event.key for event in effective_events(of_report)}
     )
 
@@ -149,6 +146,14 @@ def _lock(report_ids: Iterable[int]) -> list[Report]:
     rows = Report.objects.select_for_update(of=("self",)).select_related("culprit", "tree")
     rows = rows.annotate(followed=Subquery(report_summary.WALKED_MAINLINES.values("as_of")[:1]))
     return list(rows.filter(pk__in=set(report_ids)).order_by("pk"))
+
+
+def values_of(reports: Iterable[int] | QuerySet[Event, Any]) -> dict[int, list[EventData]]:
+    """Return the events of those of these reports that have any, by report, as `fold` takes them."""
+    values: dict[int, list[EventData]] = {}
+    for event in Event.objects.filter(report__in=reports):
+        values.setdefault(event.report_id, []).append(event.value())
+    return values
 
 
 def events_of(reports: Iterable[int]) -> dict[int, list[Event]]:

@@ -17,7 +17,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from django.db import transaction
-from django.db.models import Max, Model, Prefetch, QuerySet
+from django.db.models import Max, Model, Prefetch, Q, QuerySet
 from django.db.models.functions import Coalesce, Greatest, Least
 from django.utils import timezone
 
@@ -78,6 +78,11 @@ def spark(old: Sequence[float], new: Sequence[float]) -> str:
     if not all(sides) or y is None:
         return ""
     return "|".join(",".join(str(y(sample)) for sample in side) for side in sides)
+
+
+def in_cycle(version: str, path: str = "") -> Q:
+    """Return the condition that a report is of a release's cycle. `path`: from a row to its report, "report__"."""
+    return Q(**{f"{path}merged_release": version}) | Q(**{f"{path}shift_left_release": version})
 
 
 _Row = TypeVar("_Row", bound=Model)

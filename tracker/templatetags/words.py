@@ -3,6 +3,7 @@
 import math
 import shlex
 from collections.abc import Mapping
+from datetime import datetime
 
 import nh3
 from django import template
@@ -25,6 +26,7 @@ register.filter("span", formats.duration)
 register.filter("number", formats.number)
 register.filter("outline", charts.outline)
 register.filter("search_value", field_value)
+register.filter("lore_url", formats.lore_url)
 # The HTML allowed in a note: nothing that is fetched, executed or framed.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False})  # its time is linear in the length of the text
 _TAGS = {"p", "br", "em", "strong", "code", "pre", "blockquote", "ul", "ol", "li", "a", "h3", "h4", "hr"}
@@ -36,6 +38,14 @@ def as_markdown(value: str) -> SafeString:
     rendered = _MARKDOWN.render(value[:20_000]).strip()
     clean = nh3.clean(rendered, tags=_TAGS, attributes={"a": {"href"}}, url_schemes={"http", "https", "mailto"})
     return mark_safe(clean)
+
+
+@register.filter
+def moment(value: datetime | None) -> SafeString:
+    """Render a time to the minute, in UTC; "" for None."""
+    if value is None:
+        return SafeString("")
+    return format_html('<time datetime="{}">{}</time>', value.isoformat(), f"{value:%Y-%m-%d %H:%M}")
 
 
 @register.filter

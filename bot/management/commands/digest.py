@@ -22,7 +22,8 @@ from tracker.documents import blocks
 from tracker.documents.digest import compose, compose_cycle_mail
 from tracker.domain.events import OPEN
 from tracker.models import Release, Report
-from tracker.pages.release_report import current_cycle, in_cycle, mail_lines, week_of
+from tracker.pages.release_report import current_cycle, mail_lines, week_of
+from tracker.services.report_summary import in_cycle
 
 
 class Command(BaseCommand):

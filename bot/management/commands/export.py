@@ -16,11 +16,11 @@ from django.db.models import Prefetch
 
 from bot.compose.report_mail import tags
 from bot.config import bot_identity
-from bot.mail.message import lore_link, one_line
+from bot.mail.message import one_line
 from bot.mail.settings import BotSettings
 from bot.management import no_input, require_folded, usage_error
 from tracker.domain.events import EventKind
-from tracker.domain.text import safe_cell
+from tracker.domain.text import lore_url, safe_cell
 from tracker.models import Event, Finding, Message, Purpose, Report
 from tracker.pages.report_json import ORIGIN, finding_json, kcidb_json
 
@@ -153,7 +153,7 @@ class Command(BaseCommand):
             ours = report.outgoing.filter(purpose=Purpose.REPORT).exists()
             self.stdout.write(f'Fixes: {report.culprit.sha[:12]} ("{one_line(report.culprit.title, 300)}")')
             if own_id:
-                closing = tags(report.tag, own_id, settings) if ours else (f"Closes: {lore_link(own_id)}",)
+                closing = tags(report.tag, own_id, settings) if ours else (f"Closes: {lore_url(own_id)}",)
                 self.stdout.write("\n".join(closing))
             return
         if format == "bmf":

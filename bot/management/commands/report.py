@@ -26,7 +26,8 @@ from bot.notifications import digest
 from tracker.documents.blocks import FORMS
 from tracker.documents.digest import compose_cycle_mail
 from tracker.models import Release
-from tracker.pages.release_report import document, in_cycle, mail_lines
+from tracker.pages.release_report import document, mail_lines
+from tracker.services.report_summary import in_cycle
 
 
 class Command(BaseCommand):
