@@ -441,7 +441,7 @@ def _may_be_run(
     else:
         is_theirs = patch.mails <= theirs.keys() | vouched
         standing = gate.Standing(role=event.role if is_theirs else Role.THIRD_PARTY)
-    return bool(gate.permitted(gate.Caused.JOB, standing, settings.trust_policy))
+    return gate.permitted(gate.Caused.JOB, standing, settings.trust_policy)
 
 
 def _is_surely_asked(row: Message, patch: RequestedPatch, settings: BotSettings) -> bool:

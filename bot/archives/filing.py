@@ -514,7 +514,7 @@ class MailFiler:
         robots = mail.author.email in self.settings.robots  # their reports are public
         returned = reading.kind is SenderKind.BOUNCE
         standing = gate.Standing(public=(archived or listed or from_list or robots) and not returned)
-        return bool(gate.permitted(gate.Caused.PUBLISH, standing, self.settings.trust_policy))
+        return gate.permitted(gate.Caused.PUBLISH, standing, self.settings.trust_policy)
 
     def file_again(self, reading: Reading) -> None:
         """Refile a mail now that more is known: under the first report that it is about, and with all its effects.

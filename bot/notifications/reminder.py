@@ -114,10 +114,10 @@ _QUEUED = (
 
 
 @dataclass(frozen=True, slots=True)
-class SilentReport:
+class ReminderCandidate:
     """A report that was mailed, and the person who is awaited."""
 
-    report: QuietReport
+    quiet: QuietReport
     sent: OutgoingMail
     state: ReportState
     person: Address
@@ -150,7 +150,7 @@ def last_word(report: int) -> LastWord | None:
 
 def compose_reminder(
     context: ReportContext,
-    due: Sequence[SilentReport],
+    due: Sequence[ReminderCandidate],
     headline: FindingData,
     word: LastWord | None,
     purpose: str,
@@ -158,7 +158,7 @@ def compose_reminder(
 ) -> ComposedMail:
     """Return the reminder, to the person in the thread of their most urgent report, which is the first."""
     first, *others = due
-    clock, name = first.report.clock, one_line(first.person.name, 60)
+    clock, name = first.quiet.clock, one_line(first.person.name, 60)
     assert clock  # it is due
     closes = _QUEUED if first.state.state is State.FIX_QUEUED else _CLOSES[clock.stage]
     values = {
@@ -196,14 +196,14 @@ _PROGRESS = frozenset({EventKind.FIX_QUEUED, EventKind.FIX_MERGED, EventKind.FIX
 _ON_THEIR_WAY = (OutgoingState.COMPOSED, OutgoingState.APPROVED, OutgoingState.SENDING)
 
 
-def silent_reports(
+def candidates_of(
     rows: Sequence[OutgoingMail],
     aliases: Aliases,
     policy: ReminderPolicy,
     excluded: Mapping[str, str],
     now: datetime,
     without: Sequence[int] = (),
-) -> list[SilentReport]:
+) -> list[ReminderCandidate]:
     """Return the reports of these mails with their clocks, in a constant number of queries. `without`: reminders that
     do not count.
     """
@@ -255,7 +255,7 @@ def silent_reports(
             reminded=tuple(sorted(reminded[report.pk])),
             silenced=silenced,
         )
-        reports.append(SilentReport(quiet, row, state, person))
+        reports.append(ReminderCandidate(quiet, row, state, person))
     return reports
 
 
@@ -340,7 +340,7 @@ def compose_reminders(settings: BotSettings, now: datetime, config: ComposeConfi
     this_round.cancel_outdated()
     if config.policy.reminders.action is Action.HOLD:
         return 0
-    return sum(this_round.try_compose(batch) for batch in this_round.batches(this_round.quiet()))
+    return sum(this_round.try_compose(batch) for batch in this_round.batches(this_round.candidates()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +356,7 @@ class _ReminderRound:
     def policy(self) -> ReminderPolicy:
         return self.config.policy.reminders
 
-    def quiet(self, reports: Iterable[int] | None = None, without: Sequence[int] = ()) -> list[SilentReport]:
+    def candidates(self, reports: Iterable[int] | None = None, without: Sequence[int] = ()) -> list[ReminderCandidate]:
         """Return the reports that may be reminded of, or those of `reports` that may: open regressions that we mailed
         and that wait for a developer. Nobody is reminded of others' reports.
         """
@@ -370,10 +370,10 @@ class _ReminderRound:
         )
         sent = sent if reports is None else sent.filter(report__in=reports)
         rows = list(sent.select_related("report__culprit").defer("raw", "body").order_by("pk"))
-        return silent_reports(rows, self.settings.aliases, self.policy, self.excluded, self.now, without)
+        return candidates_of(rows, self.settings.aliases, self.policy, self.excluded, self.now, without)
 
-    def batches(self, silent: Iterable[SilentReport]) -> list[list[QuietReport]]:
-        return batches((report.report for report in silent), _last_reminded(self.now), self.policy, self.now)
+    def batches(self, candidates: Iterable[ReminderCandidate]) -> list[list[QuietReport]]:
+        return batches((candidate.quiet for candidate in candidates), _last_reminded(self.now), self.policy, self.now)
 
     def cancel_outdated(self) -> None:
         """Cancel the reminders that no server has accepted yet for any recipient, if something came in about them, or
@@ -385,9 +385,11 @@ class _ReminderRound:
         for mail, report, person in Reminder.objects.filter(mail__in=rows).values_list("mail", "report", "person"):
             named[mail].append((report, person))
         reports = {report for pairs in named.values() for report, _ in pairs}
-        quiet = self.quiet(reports, without=[row.pk for row in rows]) if rows else []
+        candidates = self.candidates(reports, without=[row.pk for row in rows]) if rows else []
         due = {
-            silent.report.key: silent.report.person for silent in quiet if is_due(silent.report, self.policy, self.now)
+            candidate.quiet.key: candidate.quiet.person
+            for candidate in candidates
+            if is_due(candidate.quiet, self.policy, self.now)
         }
         overtaken = set(overtaken_reminders().values_list("pk", flat=True)) if rows else set()
         for row in rows:
@@ -413,7 +415,7 @@ class _ReminderRound:
                 database.take(Lock.REMINDERS)
                 # Whatever happens to them from here on finds the reminder, and marks it as outdated.
                 list(Report.objects.select_for_update().filter(pk__in=keys).order_by("pk").values_list("pk"))
-                by_key = {silent.report.key: silent for silent in self.quiet(keys)}
+                by_key = {candidate.quiet.key: candidate for candidate in self.candidates(keys)}
                 same = [other for other in self.batches(by_key.values()) if other[0].person == person]
                 return bool(same) and self._compose(person, [by_key[report.key] for report in same[0]])
         except OperationalError as busy:  # the next round tries again
@@ -422,15 +424,15 @@ class _ReminderRound:
             log.exception("%s: composing a reminder failed", person)
         return False
 
-    def _compose(self, person: str, due: Sequence[SilentReport]) -> bool:
+    def _compose(self, person: str, due: Sequence[ReminderCandidate]) -> bool:
         first, *others = due
         # The purpose of a report's next reminder; one that we cancelled before it left is composed again
-        mails = OutgoingMail.objects.filter(report=first.report.key, purpose__startswith=Purpose.REMINDER)
+        mails = OutgoingMail.objects.filter(report=first.quiet.key, purpose__startswith=Purpose.REMINDER)
         unused = Q(state=OutgoingState.CANCELLED, decided_by_person=False, attempts=0)
         used = set(mails.exclude(unused).values_list("purpose", flat=True))
         purpose = next(name for number in count(1) if (name := f"{Purpose.REMINDER}{number}") not in used)
         context = report_context(first.sent, self.config.conventions)
-        head, word = context.headline, last_word(first.report.key)
+        head, word = context.headline, last_word(first.quiet.key)
         in_threads = ThreadMails(self.settings, self.now, self.excluded)
         mail = compose_reminder(context, due, head, word, purpose, in_threads)
         if first.person.email not in [recipient.email for recipient in mail.recipients.to]:
@@ -444,6 +446,6 @@ class _ReminderRound:
             return False
         row = OutgoingMail.objects.get(report=context.report, purpose=purpose)
         Reminder.objects.bulk_create(
-            Reminder(report_id=silent.report.key, mail=row, person=person, composed_at=self.now) for silent in due
+            Reminder(report_id=candidate.quiet.key, mail=row, person=person, composed_at=self.now) for candidate in due
         )
         return True

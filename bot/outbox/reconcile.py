@@ -132,7 +132,7 @@ def process_wish(reading: Reading, settings: BotSettings, now: datetime, *, rece
     standing = gate.Standing(reading.trust, for_us=reading.signed_for_us, recent=recent, same_words=same)
 
     def may(effect: gate.Caused) -> bool:
-        return bool(gate.permitted(effect, standing, settings.trust_policy))
+        return gate.permitted(effect, standing, settings.trust_policy)
 
     if wish and _is_list(author, settings):  # a list can't opt in or out
         return

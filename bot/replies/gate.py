@@ -120,48 +120,31 @@ class Standing:
 
     def meets(self, need: Need) -> bool:
         """Whether the mail has one of the things that an effect may need."""
-        proven, is_known = self.trust.proven, self.role is not Role.THIRD_PARTY
-        match need:
-            case Need.HONEST:
-                misled = proven and self.about is About.ELSEWHERE
-                return self.trust.verdict is not AuthVerdict.FAIL and not misled
-            case Need.PROVEN:
-                return proven
-            case Need.OF_REPORT:
-                return self.by_address and is_known
-            case Need.OWNER:
-                return self.by_address and self.role in (Role.AUTHOR, Role.MAINTAINER)
-            case Need.ABOUT:
-                return self.about is About.HERE
-            case Need.FOR_US:
-                return self.for_us
-            case Need.RECENT:
-                return self.recent
-            case Need.SAME_WORDS:
-                return self.same_words or not proven  # what nobody signed can't be misread, either
-            case Need.KNOWN_TO_US:
-                return self.about is About.HERE if proven else self.has_got_mail
-            case Need.SECRET:
-                return self.secret
-            case Need.PUBLIC:
-                return self.public
-        raise ValueError(f"not one thing that an effect may need: {need}")
+        proven = self.trust.proven
+        misled = proven and self.about is About.ELSEWHERE
+        return {
+            Need.HONEST: self.trust.verdict is not AuthVerdict.FAIL and not misled,
+            Need.PROVEN: proven,
+            Need.OF_REPORT: self.by_address and self.role is not Role.THIRD_PARTY,
+            Need.OWNER: self.by_address and self.role in (Role.AUTHOR, Role.MAINTAINER),
+            Need.ABOUT: self.about is About.HERE,
+            Need.FOR_US: self.for_us,
+            Need.RECENT: self.recent,
+            Need.SAME_WORDS: self.same_words or not proven,  # what nobody signed can't be misread, either
+            Need.KNOWN_TO_US: self.about is About.HERE if proven else self.has_got_mail,
+            Need.SECRET: self.secret,
+            Need.PUBLIC: self.public,
+        }[need]
 
 
-@dataclass(frozen=True, slots=True)
-class Permission:
-    """Whether a mail may cause an effect; `missing`: what it lacks, in words."""
-
-    missing: str = ""
-
-    def __bool__(self) -> bool:
-        return not self.missing
+def permitted(effect: Caused, standing: Standing, policy: str) -> bool:
+    """Whether a mail may cause an effect under a policy (PERFWORK_TRUST): the only way to any of them."""
+    return not lacks(effect, standing, policy)
 
 
-def permitted(effect: Caused, standing: Standing, policy: str) -> Permission:
-    """Return whether a mail may cause an effect under a policy (PERFWORK_TRUST): the only way to any of them."""
-    needs = NEEDS[effect][POLICIES.index(policy)]
-    return Permission("; ".join(REASONS[need] for need in needs if not standing.meets(need)))
+def lacks(effect: Caused, standing: Standing, policy: str) -> list[Need]:
+    """Return what a mail would need to cause an effect, and does not have."""
+    return [need for need in NEEDS[effect][POLICIES.index(policy)] if not standing.meets(need)]
 
 
 def is_recent(trust: Trust, date: datetime | None, delivered: datetime | None) -> bool:

@@ -393,4 +393,4 @@ def is_proven(report: RobotReport, reading: Reading, policy: str) -> bool:
     others = reading.others
     same = others is not None and all(find_report(other.mail) == report for other in others)
     standing = gate.Standing(reading.trust, same_words=same)
-    return bool(gate.permitted(gate.Caused.REPORT, standing, policy))
+    return gate.permitted(gate.Caused.REPORT, standing, policy)

@@ -492,8 +492,8 @@ PROVEN, CONTRADICTED = Trust(AuthVerdict.PASS, "dkim x"), Trust(AuthVerdict.FAIL
     ],
 )
 def test_the_policies(policy: str, trust: Trust, role: Role | None, open_move: bool, close: bool) -> None:
-    assert bool(permitted(Caused.MOVE, Standing(trust, role), policy)) is open_move
-    assert bool(permitted(Caused.CLOSE, Standing(trust, role), policy)) is close
+    assert permitted(Caused.MOVE, Standing(trust, role), policy) is open_move
+    assert permitted(Caused.CLOSE, Standing(trust, role), policy) is close
 
 
 NAMES = [b"DKIM-Signature", b"Authentication-Results", b"Received", b"X-Developer-Signature"]
