@@ -48,6 +48,8 @@ from bot.errors import Busy
 from bot.processes import free_memory, own_memory
 from tracker.logs import bound
 
+log = logging.getLogger(__name__)
+
 # --- Broker of files ---
 
 
@@ -150,8 +152,6 @@ def watch_folder(folder: str, mask: int) -> INotify:
 LONGEST_WAIT = 5.0  # seconds
 
 # --- Recorded tasks ---
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

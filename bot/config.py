@@ -36,6 +36,8 @@ from bot.replies.rules import RULES
 from bot.upstream.tracking import ConfiguredTree
 from tracker.models import SigningKey, TextRevision
 
+log = logging.getLogger(__name__)
+
 # --- DKIM keys ---
 
 MOST = 100_000  # keys
@@ -44,7 +46,6 @@ SECONDS = 3.0  # timeout of a query
 STALE = timedelta(days=30)  # after which a name that had no key is looked up again
 _SIGNATURE = re.compile(rb"^DKIM-Signature:(.{1,8000}?)(?=\n[^ \t])", re.I | re.M | re.S)
 _TAG = re.compile(rb"(?:\A|;)\s*([ds])\s*=\s*([\w.-]{1,250})")
-log = logging.getLogger(__name__)
 
 
 class KeyCache:

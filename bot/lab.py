@@ -54,6 +54,8 @@ from tracker.models import Finding, LabJob, Message, Report
 from tracker.services import lab_jobs
 from tracker.services.lab_jobs import OwedReport
 
+log = logging.getLogger(__name__)
+
 # --- Which patch, series or branch a mail asks to test ---
 
 MOST_PARTS = 200  # of a series
@@ -287,7 +289,6 @@ def _stored(message_id: str) -> ParsedMail | None:
 
 MOST = 500  # reports in a round, those that have waited longest
 _WITH_PATCH = (Request.TEST, Request.MEASURE)
-log = logging.getLogger(__name__)
 
 
 def open_jobs(settings: BotSettings, trees: Sequence[Path], now: datetime) -> int:

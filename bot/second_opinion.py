@@ -30,6 +30,8 @@ from tracker.domain.events import EventKind, Role
 from tracker.models import Event, Message, SecondOpinion, Suggestion
 from tracker.services.report_actions import SECOND_OPINION
 
+log = logging.getLogger(__name__)
+
 # --- Question and answer ---
 
 LONGEST_TEXT = 6000  # characters of the reply that are sent
@@ -169,7 +171,6 @@ class Endpoint:
 DAY = timedelta(days=1)
 AT_ONCE = 20  # questions of one run
 _OLDEST = timedelta(days=60)  # nobody waits for the meaning of older mail
-log = logging.getLogger(__name__)
 
 
 def ask_about_replies(endpoint: Endpoint, settings: BotSettings, now: datetime, most_a_day: int) -> int:

@@ -61,9 +61,10 @@ from bot.upstream.tracking import Patience, follow, store_trees
 from tracker.services import event_log, installation
 from tracker.services.database import database_now
 
+log = logging.getLogger(__name__)
+
 CALLING = timedelta(seconds=20)  # per run of one webhook
 SENDING = 10.0  # seconds per run, so that a worker can stop soon when asked to
-log = logging.getLogger(__name__)
 
 
 def compose_mail() -> None:

@@ -37,6 +37,8 @@ from tracker.pages.report_json import directions, report_json
 from tracker.pages.search import matching
 from tracker.services import event_log
 
+log = logging.getLogger(__name__)
+
 # --- Signatures ---
 
 
@@ -127,7 +129,6 @@ KEPT = timedelta(days=30)  # deliveries, after they have ended
 FIRST_RETRY, LAST_RETRY = timedelta(seconds=10), timedelta(hours=6)
 _GONE = 410  # the receiver wants no more
 _ANSWERS = range(200, 300)
-log = logging.getLogger(__name__)
 Post = Callable[..., int]
 
 

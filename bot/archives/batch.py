@@ -51,6 +51,8 @@ from tracker.models import (
 from tracker.services import database, event_log, person_reports, report_summary
 from tracker.services.database import Lock, is_interruption
 
+log = logging.getLogger(__name__)
+
 # --- Counts ---
 
 
@@ -88,7 +90,6 @@ THREAD = 2000  # mails per thread
 CHANGES = 10  # rounds in which reports that have changed may change others
 ROWS = 20  # mails that are decompressed at once
 SLICE = 8 << 20  # bytes of pending mail that are read together
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

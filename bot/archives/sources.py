@@ -33,6 +33,8 @@ from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import PatchMail, bare_title, is_answer
 from tracker.domain.events import ArchiveKind
 
+log = logging.getLogger(__name__)
+
 if TYPE_CHECKING:
     from liblore import LoreNode
 
@@ -298,7 +300,6 @@ with warnings.catch_warnings():  # the stdlib's until Python 3.12; from 3.13 on 
     import nntplib
 
 nntplib._MAXLINE = LIMIT  # type: ignore[attr-defined]  # mails have longer lines than its 2,048 bytes
-log = logging.getLogger(__name__)
 
 _NO_SUCH_ARTICLE = ("423", "430")
 

@@ -33,6 +33,8 @@ from tracker.models import OutgoingMail, OutgoingState, Purpose, Study
 from tracker.pages.release_report import current_cycle, week_of
 from tracker.services import mail_transitions
 
+log = logging.getLogger(__name__)
+
 # --- The mail ---
 
 _MARK = re.compile(r"^-- ?$", re.M)
@@ -88,7 +90,6 @@ def escape_signature(text: str) -> str:
 # --- Into the outbox ---
 
 NEEDS_APPROVAL = "needs approval"
-log = logging.getLogger(__name__)
 
 
 def of_release(version: str, document: Document, config: BulletinConfig) -> Bulletin:

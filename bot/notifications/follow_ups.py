@@ -40,12 +40,13 @@ from tracker.models.reports import NEWS
 from tracker.services import event_log, mail_transitions
 from tracker.services.database import is_interruption
 
+log = logging.getLogger(__name__)
+
 APART = timedelta(days=7)  # between two follow-ups of one report
 FRESH = timedelta(days=7)  # older events are not mailed
 AT_ONCE = 500
 STATUS_CHANGE = "said "  # prefix of the purpose of a mail about a person's action
 DEFAULT_CONFIG = ComposeConfig()
-log = logging.getLogger(__name__)
 
 
 def compose_follow_ups(

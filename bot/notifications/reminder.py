@@ -46,6 +46,8 @@ from tracker.models.mail import WAITING
 from tracker.services import database, mail_transitions
 from tracker.services.database import Lock
 
+log = logging.getLogger(__name__)
+
 # --- When one is due ---
 
 # Where a reminder would be wrong: who doubts a report or has asked is waiting for the lab.
@@ -330,8 +332,6 @@ def _last_reminded(now: datetime) -> dict[str, datetime]:
 
 
 # --- Composing and cancelling ---
-
-log = logging.getLogger(__name__)
 
 
 def compose_reminders(settings: BotSettings, now: datetime, config: ComposeConfig) -> int:

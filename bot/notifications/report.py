@@ -64,10 +64,11 @@ from tracker.services.curve_changes import past_of
 from tracker.services.database import is_interruption
 from tracker.services.report_summary import refresh
 
+log = logging.getLogger(__name__)
+
 # --- The patch that it answers ---
 
 MOST_ANCESTORS = 10  # mails of a thread
-log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)

@@ -37,9 +37,10 @@ from tracker.pages.search import matching
 from tracker.pages.triage.exports import reports_text
 from tracker.services import event_log
 
+log = logging.getLogger(__name__)
+
 AT_ONCE = 200  # subscriptions in a round
 MOST = 50  # reports in one mail; the page has all
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,8 @@ from tracker.models.mail import PEOPLE, WAITING
 from tracker.services import database, mail_transitions
 from tracker.services.database import Lock, database_now
 
+log = logging.getLogger(__name__)
+
 # --- The queue ---
 
 UNLIMITED = Rates()
@@ -156,7 +158,6 @@ def _within_rates(due: list[int], rates: Rates, now: datetime) -> list[int]:
 # --- The Sent folder ---
 
 TIMEOUT = 30.0
-log = logging.getLogger(__name__)
 
 
 class SentFolder:

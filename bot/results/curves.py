@@ -24,13 +24,14 @@ from tracker.services import curves, database
 from tracker.services.curve_changes import refresh_stale
 from tracker.services.database import Lock
 
+log = logging.getLogger(__name__)
+
 MONITOR = "monitor"  # what a machine did meanwhile has a role of its own, and no curve
 MOST = 200  # results per transaction
 _BESIDE = timedelta(seconds=1)
 Row = TypeVar("Row", BisectResult, ReleaseResult, Finding)
 _Name = tuple[str, str, str]  # of metric, scenario and machine
 _Points = Iterator[tuple[_Name, CurvePoint]]
-log = logging.getLogger(__name__)
 
 
 def extend_curves(now: datetime, most: int = 10_000) -> int:

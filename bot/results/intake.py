@@ -36,6 +36,8 @@ from bot.results.recognise import Input, partner_of, read_path
 from bot.results.storage import Receipt, ReleaseReceipt, files_taken, take_all, take_kernel_result
 from bot.results.values import BUGS, KernelResult, RejectedInput, Result, bug, checked_parse
 
+log = logging.getLogger(__name__)
+
 # --- Batches ---
 
 _BATCH = 200  # results per transaction
@@ -103,7 +105,6 @@ def _is_reversed(result: Result, seen: Mapping[str, CommitInspection]) -> bool:
 
 # --- The drop directory ---
 
-log = logging.getLogger(__name__)
 _SETTLED = 1.0  # seconds without a change: until then the file may still be written to
 _WRITER_WAIT = 60.0  # seconds without a change for which a file is left to whoever has it open
 _PARTNER_WAIT = 60.0  # seconds that may pass between a log and its samples

@@ -38,6 +38,8 @@ from bot.results.formats.checks import (
 from bot.results.values import KernelResult, MeasurementData, RejectedInput, Result, checked_parse
 from tracker.domain.text import scenario_key
 
+log = logging.getLogger(__name__)
+
 # --- Reading ---
 
 # By the format name that is stored with a payload. To add one: its line here, and how it is recognised: JSON in
@@ -285,7 +287,6 @@ def _rejected(where: str, why: str) -> Input:
 
 # --- The refused/ folder ---
 
-log = logging.getLogger(__name__)
 _MOST = 2_000  # files; no more are kept until an operator removes some (DESIGN rule 10)
 _MOST_BYTES = 1 << 30
 

@@ -54,6 +54,8 @@ from tracker.services.catalog import tree_for
 from tracker.services.database import Lock, in_parts
 from tracker.services.report_summary import refresh
 
+log = logging.getLogger(__name__)
+
 # --- Configured trees ---
 
 
@@ -452,7 +454,6 @@ def _store(
 
 # --- One pass over a tree ---
 
-log = logging.getLogger(__name__)
 _RENEW_EVERY = 100_000  # commits between renewals of the lease
 
 

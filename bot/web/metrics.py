@@ -27,10 +27,11 @@ from prometheus_client.registry import Collector
 from tracker.models import BisectResult, Decision, Event, OutgoingMail, OutgoingState, Suggestion, TaskRun
 from tracker.services.faults import STARTED, FaultKind, Snapshot, list_faults, take_snapshot
 
+log = logging.getLogger(__name__)
+
 KEPT = 10.0  # seconds for which the lengths of queues are kept
 _CACHED = "perfwork-queue-lengths"
 _WAITING = [state for state in OutgoingState if state not in (OutgoingState.SENT, OutgoingState.CANCELLED)]
-log = logging.getLogger(__name__)
 
 
 @never_cache

@@ -39,6 +39,8 @@ from tracker.services import accounts
 from tracker.services.accounts import CHANGE_REPORTS, SEND, TOO_MANY, Scope, UserRole, client_address, network_of
 from tracker.services.enqueue import enqueue
 
+log = logging.getLogger(__name__)
+
 # --- Password forms ---
 
 
@@ -166,7 +168,6 @@ def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
 
 MOST = 500  # accounts, and keys
 SCOPES = (Scope.RESULTS, Scope.EVIDENCE, Scope.JOBS)  # a key for triage is made by the command, for a named person
-log = logging.getLogger(__name__)
 
 
 @permission_required(SEND, "only operators see and change who may do what")

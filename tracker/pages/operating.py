@@ -22,6 +22,8 @@ from tracker.services.faults import disks, faults
 from tracker.services.installation import Tried, growth
 from tracker.services.mail_transitions import stopped
 
+log = logging.getLogger(__name__)
+
 
 @require_safe
 @permission_required(SEND, "only operators see how the installation stands")
@@ -57,8 +59,6 @@ def try_now(request: HttpRequest) -> HttpResponse:
 
 
 # --- For programs ---
-
-log = logging.getLogger(__name__)
 
 
 @never_cache

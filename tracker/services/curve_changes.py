@@ -47,6 +47,8 @@ from tracker.services import database, event_log, regrading, report_summary
 from tracker.services.curves import CurveKey, around, recent, recent_of
 from tracker.services.database import Lock
 
+log = logging.getLogger(__name__)
+
 # --- Noise and findings ---
 
 _MOVED = 0.05  # an effect that moves by less is left as it is, and no mail is composed again
@@ -233,7 +235,6 @@ def record(recoveries: Sequence[Recovery], now: datetime) -> None:
 # --- Looking again ---
 
 _OUTLINE = 60  # builds
-log = logging.getLogger(__name__)
 
 
 def refresh_stale(now: datetime, most: int = 500) -> int:

@@ -7,9 +7,10 @@ from celery import current_app
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
+log = logging.getLogger(__name__)
+
 _lock = Lock()
 _soon: set[str] = set()  # the tasks that this process enqueues soon
-log = logging.getLogger(__name__)
 
 
 def enqueue(task: str) -> None:
