@@ -43,7 +43,7 @@ def with_settings(text: str, values: Mapping[str, str], names: Collection[str]) 
     """Return a file of settings in which these are set; all others stay as they were.
 
     A setting is set on the line that counts, else on the one that shows its default, else at the end. Raises ValueError
-    for a name that is none of `names`, and for a value that is not one line.
+    for a name that is not in `names`, and for a value that is not one line.
     """
     for name, value in values.items():
         if name not in names:

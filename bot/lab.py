@@ -160,7 +160,7 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def series_of(mail: ParsedMail) -> RequestedPatch | None:
-    """Return the series that a mail is a part or the cover letter of; None if it is none."""
+    """Return the series that a mail is a part or the cover letter of; None if it is neither."""
     place = _place(mail.subject)
     if place is None or place[2] < 1 or (place[2] == 1 and place[1] == 1):
         return None

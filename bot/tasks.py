@@ -2,7 +2,7 @@
 
 A task may be lost, repeated or run concurrently: what is to be done stands in the database, so the next beat finds
 what a lost task left (`bot/celery.py` has the schedule). A task that must not run twice at once takes a lease; if
-another worker has it, it is Busy, which is logged and is no error.
+another worker has it, it is Busy, which is logged and is not an error.
 
 Archives, trees and webhooks have a task each, so that a server that hangs keeps no other waiting. Archives are passed
 by number, because a URL may hold a password that must not reach the broker. Such tasks expire after one period: by

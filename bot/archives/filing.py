@@ -609,7 +609,7 @@ class MailFiler:
 
     def _other_report(self, named: str) -> str:
         """Return the first digits of the culprit of the report that a `dup` names by a link, a sha, a subject or a
-        title; what it says if that is none of ours.
+        title; what it says if that is not one of ours.
         """
         links = find_links(named, self.settings.base_url)
         ids = [*(link.message_id for link in links), *message_ids(named)]
@@ -683,7 +683,7 @@ class MailFiler:
             Suggestion.objects.filter(pk=row.pk, decision__in=UNDECIDED).update(**values)
 
     def _withdraw_others(self, message_id: str, made: Collection[Made]) -> None:
-        """Delete what was concluded from a mail before it was read again, and is no more.
+        """Delete what was concluded from a mail before it was read again, and no longer holds.
 
         What people decided stays. A suggestion that the versions of a patch share is made again by another of them.
         """

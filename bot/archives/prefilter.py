@@ -356,7 +356,7 @@ class Prefilter:
 
     def names(self, raw: bytes) -> dict[str, bool]:
         """Return the keys that a mail names, and whether each is its own id: the mails it answers and links to, the
-        commits it says it fixes, the title it reverts. {} if it names only itself, and is no person's report.
+        commits it says it fixes, the title it reverts. {} if it names only itself, and is not a person's report.
         """
         raw, matches, end = self._scanned(raw)
         own = _ids(raw, matches, end, MESSAGE_ID)
@@ -424,7 +424,7 @@ class Prefilter:
 
 
 def _may_be_persons(subject: bytes, answered: list[bytes], matches: Found, body: bytes) -> bool:
-    """Whether a person may report a regression in a mail: one that answers nothing, and is no patch."""
+    """Whether a person may report a regression in a mail: one that answers nothing, and is not a patch."""
     subject = FORWARDED.sub("", subject.decode(errors="replace"), count=1).encode()
     if answered or _POSTING.match(subject) or _ANSWER.match(subject):
         return False

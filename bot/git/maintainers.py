@@ -199,7 +199,7 @@ class Finder:
 
 
 def _compiled(regexes: Sequence[str]) -> hyperscan.Database | None:
-    """Return a database of them; None if one is no valid regex or can't be matched in linear time."""
+    """Return a database of them; None if one is not a valid regex or can't be matched in linear time."""
     database = hyperscan.Database()
     expressions = [regex.encode("utf-8", "replace") for regex in regexes]
     flags = [hyperscan.HS_FLAG_SINGLEMATCH | hyperscan.HS_FLAG_ALLOWEMPTY] * len(regexes)

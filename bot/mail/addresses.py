@@ -103,7 +103,7 @@ def _items(header: str) -> Iterator[str]:
 # --- Signers ---
 
 _TAGS = frozenset({"signed-off-by", "co-developed-by", "reviewed-by", "acked-by", "tested-by"})
-MOST = 100  # in one commit; a longer list is no list of people
+MOST = 100  # in one commit; a longer list is not one of people
 
 
 def signers(trailers: Iterable[tuple[str, str]]) -> Iterator[Address]:

@@ -329,7 +329,7 @@ def _domain_of(identity: str, headers: Headers) -> str:
 def _signed_by(signer: str, beginning: str, by: str, headers: Headers) -> Trust:
     """Return the proof of a signature that the server found valid; `beginning`: of the signature (RFC 6008), if given.
 
-    Of several that it may have meant, only what all of them cover counts. Two that begin alike are no accident.
+    Of several that it may have meant, only what all of them cover counts. Two that begin alike are not an accident.
     """
     if sum(name == "dkim-signature" for name, _ in headers) > MOST:
         return UNPROVEN  # the one that it means may not be among those that we read
@@ -417,7 +417,7 @@ _HTML = re.compile(rb"\s*<[!a-z]", re.I)  # as every program begins it
 UNKNOWN_CHARSET = "unknown_charset"
 # What begins letters in charsets that are written in ASCII: ISO-2022 and HZ.
 _SHIFTS = re.compile(rb"\x1b[$(]|~\{")
-# As every program writes it: in groups of four letters. A word such as "unsubscribe" is none.
+# As every program writes it: in groups of four letters. A word such as "unsubscribe" is not one.
 _BASE64 = re.compile(
     rb"\s*(?:(?:[A-Za-z0-9+/]{4}){1,19}\n)*(?:[A-Za-z0-9+/]{4}){0,18}"
     rb"(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)\s*\Z"

@@ -3,7 +3,7 @@
 Which mail is one, bot/replies/reading.py decides. A delivery status (RFC 3464, RFC 6533) says it field by field,
 however it is encoded; what it says goes before anything else. flufl.bounce knows the odd formats, and free text is
 read here: an address, and the server's answer to it below, or above the only recipient. A warning that a mail is late
-is no failure.
+is not a failure.
 """
 
 import email

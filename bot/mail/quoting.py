@@ -138,7 +138,7 @@ _KERNELS_RULE = re.compile(r"-+\[ (?:cut here|end trace [\da-f]+) \]-+\Z")  # ar
 _BARE_RULE = re.compile(r"\s*[-_=*#\u2010-\u2015\u2500+| ]{5,}\Z")
 _LONGEST_TABLE = 40  # lines
 _RULE_ENDS = re.compile(r"[-_=*#\u2010-\u2015\u2500]{2}")
-# Marks of vowels, as in Thai and Hindi, are no letters to the re module.
+# Marks of vowels, as in Thai and Hindi, are not letters to the re module.
 _LABEL = re.compile(r"[\s*<\u3000]{0,12}[^\W\d_][^:：,;()/<>@]{0,31}[:：]\*?[\s\u3000]*\S")
 _MAILBOX_OR_BARE = re.compile(r"[^\s<>,;:()@]@[\w-]{1,100}\.\w")
 _DAY = re.compile(

@@ -21,7 +21,7 @@ from publicsuffixlist import PublicSuffixList
 
 @lru_cache(maxsize=4096)
 def is_registered(domain: str) -> bool:
-    """Whether a domain is registered, or below one that is: whether it is no public suffix, by the list of those."""
+    """Whether a domain is registered, or below one that is: whether it is not a public suffix, by the list of those."""
     try:
         ascii_domain = domain.encode("ascii")  # in a header a domain is ASCII, as registered
         return bool(_suffixes().privatesuffix(ascii_domain.decode("idna") if b"xn--" in ascii_domain else domain))

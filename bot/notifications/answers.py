@@ -200,7 +200,7 @@ def _deserved(reading: Reading, about: gate.About, report: Report, settings: Bot
 
 
 def _has_got_mail(address: str, report: Report) -> bool:
-    """Return whether our mail about the report went to a person's address: then one more in its thread is no news to
+    """Return whether our mail about the report went to a person's address: then one more in its thread is not news to
     them. A list gets none, whoever writes in its name.
     """
     sent = report.outgoing.filter(state=OutgoingState.SENT).values_list("recipients", "lists")

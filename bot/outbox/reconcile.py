@@ -90,7 +90,7 @@ MAY_HAVE_LEFT = frozenset({S.SENDING, S.IN_DOUBT})
 
 
 def evaluate(mail: OutgoingMail, reading: Reading, settings: BotSettings, now: datetime) -> bool:
-    """Evaluate an archived mail as evidence for a mail that is not known to be sent; return False if it is no copy.
+    """Evaluate an archived mail as evidence for a mail that is not known to be sent; return False if it is not a copy.
 
     If our mail may have been sent, a copy is proof. If it still waits, as after a restored backup, the copy must be
     authenticated as ours (DESIGN rule 8); else the mail is held, so that a person checks before it is sent twice.

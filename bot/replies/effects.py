@@ -140,7 +140,7 @@ def _with_remark(effect: Effect, reading: Reading) -> Effect:
 def settled(effects: Sequence[Effect]) -> tuple[Effect, ...]:
     """Return what is recorded of a mail: a mere response only where nothing else acts.
 
-    Where it does, nobody needs to decide whether it is a response; where it may not act, it is no suggestion either.
+    Where it does, nobody needs to decide whether it is a response; where it may not act, it is not a suggestion either.
     """
     meanings = tuple(effect for effect in effects if effect.rule != MERE_RESPONSE)
     if any(effect.mode is Mode.AUTO and name_of(effect) != "none" for effect in meanings):
@@ -504,7 +504,7 @@ def _tried(reading: Reading) -> Iterator[Effect]:
 
 _USERS = (Role.REPORTER, Role.THIRD_PARTY)
 _OF_CANDIDATES = frozenset({EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED, EventKind.FIX_PROPOSED})
-# Only the reporter can take it back, and what others do is no promise.
+# Only the reporter can take it back, and what others do is not a promise.
 _OF_REPORTERS = _OF_CANDIDATES | {EventKind.ANSWERED, EventKind.WORKING, EventKind.INVALID}
 _HELPERS = frozenset(rule.name for rule in RULES if rule.by is By.HELPER)
 

@@ -232,7 +232,7 @@ def _apart(texts: Sequence[str]) -> tuple[Fact, Fact] | None:
 
 
 def _kernels_in(text: str) -> list[re.Match[str]]:
-    """Return the kernel versions of a text, of its first few; what belongs to another program is none."""
+    """Return the kernel versions of a text, of its first few; what belongs to another program does not count."""
     versions = itertools.islice(_VERSION.finditer(text), _CLAUSES)
     return [match for match in versions if not _NOT_KERNEL.search(text[max(0, match.start() - 12) : match.start()])]
 
@@ -297,7 +297,7 @@ _EACH_WITH = re.compile(
     re.I,
 )
 _Measured = tuple[str, str]  # a figure and its unit
-_MOVED = 0.02  # of a figure: less is no loss
+_MOVED = 0.02  # of a figure: less is not a loss
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 People report slowdowns in plain words, on the list of the subsystem. `read_report` takes the first mail of a thread
 and gives its facts, each with its sentence, and a score: how much the mail looks like such a report. From OFFERED on
-it is offered in the review queue; a tracker command makes it a report. What is no first mail (an answer, a patch, a
+it is offered in the review queue; a tracker command makes it a report. What is not a first mail (an answer, a patch, a
 robot's mail) is not read; what tells of something else than speed (a crash, a deadlock, a failed build) scores low.
 
 A fact is taken only where the words around it say what it is: a sha is the culprit if its sentence blames it, a
@@ -31,7 +31,7 @@ _MOST_CHANGE = 1_000_000.0  # per cent
 
 
 def read_report(reading: Reading) -> PersonReport | None:
-    """Return what a mail reports, or None if it is no first mail of a person: an answer, a patch, a robot's mail."""
+    """Return what a mail reports, or None if it is not a person's first mail: an answer, a patch, a robot's mail."""
     mail = reading.mail
     if reading.kind is not SenderKind.PERSON or not mail.message_id or not mail.author.email:
         return None
@@ -139,7 +139,7 @@ _BROKEN = re.compile(
     re.I,
 )
 _MANY = 3  # words of what is broken
-# A regression was none before: somewhere the mail says so, else it is just slow.
+# A regression was not there before: somewhere the mail says so, else it is just slow.
 _BETTER_BEFORE = re.compile(
     r"\b(?:after|since|when)(?: \w+){0,3} (?:upgrad|updat|switch|mov|rebas)\w*|\bupgraded\b|\bsince (?:the )?v?\d"
     r"|\b(?:older|earlier|previous|old) (?:[\w.]+ )?(?:kernel|version|release)s?\b|\bnewer kernels?\b"

@@ -7,7 +7,7 @@ from an address other than the commit's; but a name proves nothing.
 
 What stands around a report need not speak to the regression. A patch that closes a report has a thread of its own,
 whose review, next versions and backports are about the patch: of 74 patches filed under reports in a whole archive,
-63 were no fixes (judged by hand). There a mail counts only if its own words name the regression, and a patch is a
+63 were not fixes (judged by hand). There a mail counts only if its own words name the regression, and a patch is a
 candidate only if the writer says that it cures it.
 """
 

@@ -55,7 +55,7 @@ ADAPTERS: Mapping[str, Callable[[Any, str], Result]] = {
 _BOM = b"\xef\xbb\xbf"
 _JSON = (".json", ".jsonl", ".ndjson")
 _SUFFIXES = (*_JSON, ".log", ".txt", ".bisect", ".csv", "")
-_MOST_OF_TOOL = 16 << 20  # bytes; a benchmark's own output is no larger
+_MOST_OF_TOOL = 16 << 20  # bytes; a benchmark's own output is not larger
 _OF_TOOL = "expected --kernel VERSION, or its files on two kernels: --parent FILE… --culprit FILE…"
 READS = "JSON, LKP result roots, a git bisect log with its CSV, a CSV of measured commits"
 
@@ -227,7 +227,7 @@ def read_bytes(raw: bytes, name: str) -> Iterator[Input]:
 
 
 def tool_of(raw: bytes) -> str:
-    """Return the name of the benchmark that wrote this, "" if it is none's own output."""
+    """Return the name of the benchmark that wrote this, "" if it is not the output of one."""
     if len(raw) > _MOST_OF_TOOL or b'"schema"' in raw[:HEAD]:
         return ""
     reader = benchmark_files.reader_of(Document("body", raw.decode("utf-8", "replace")))

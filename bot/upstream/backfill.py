@@ -132,7 +132,7 @@ def describe(repository: Path, shas: Mapping[str, str], odd: Collection[str]) ->
     without one are left out.
     """
     excludes = "".join(f",exclude={name}" for name in odd if not set(name) & set(",()%"))
-    # One argument may have 128 KiB. A tree with more odd names gets fewer bases, since what is no version is left out.
+    # One argument may have 128 KiB. A tree with more odd names gets fewer bases: what is not a version is left out.
     excludes = excludes[:_MAX_EXCLUDES].rpartition(",")[0] if len(excludes) > _MAX_EXCLUDES else excludes
     form = f"%H %(describe:match=v[0-9]*{excludes},abbrev=0)"
     try:

@@ -102,7 +102,7 @@ def _digits(number: float) -> str:
 def from_fields(posted: Mapping[str, str]) -> Policy:
     """Return the policy that a filled-in form says. Raises ValueError, in the words of the reader of TOML.
 
-    A rule without an action is none.
+    A rule without an action is left out.
     """
     table: dict[str, Any] = {name: _number(posted.get(name, "")) for name, _, _ in LIMITS if posted.get(name)}
     if hours := posted.get("quiet_hours", "").strip():

@@ -97,7 +97,7 @@ def outgoing(request: HttpRequest) -> HttpResponse:
 
 # --- Public lists ---
 
-OWN = ("cursor", "limit", "fields", "updated_since", "release")  # parameters that are no filters of the triage table
+OWN = ("cursor", "limit", "fields", "updated_since", "release")  # parameters that are not filters of the triage table
 
 
 class DocumentedAPI(NinjaAPI):

@@ -66,7 +66,7 @@ def csv_lines(columns: Columns[Row], rows: Iterable[Row]) -> Iterator[bytes]:
 
 
 class Numbers(str):
-    """Numbers of our own between blanks: the minus of the first is no formula."""
+    """Numbers of our own between blanks: the minus of the first does not begin a formula."""
 
 
 def _cell(value: object) -> object:

@@ -174,7 +174,7 @@ def _statistics(samples: Sequence[Sequence[float]]) -> tuple[list[float], list[f
 
 # --- Noise ---
 
-LEAST_BUILDS = 5  # of different times: those of one bisection, whose steps stand beside its ends, are no history
+LEAST_BUILDS = 5  # of different times: those of one bisection, whose steps stand beside its ends, are not a history
 _LEAST_SHARE = 0.15  # of the builds in the smaller of two modes
 _APART = 4.0  # spreads within the modes that they are apart
 _LEAST_APART_PCT = 2.0
@@ -257,7 +257,7 @@ def _modes(residuals: Sequence[float]) -> float | None:
 # - A change is a difference between the medians of the builds before and of those after (the moving-window form of
 # Hodges and Lehmann's shift), looked for at every build that has enough builds on both sides.
 # - It has to exceed the spread of the builds around those medians (robust, by the median absolute deviation), as a
-# t-test would ask; on both sides most builds have to lie on their own side of the middle, so a spike is none.
+# t-test would ask; on both sides most builds have to lie on their own side of the middle, so a spike does not count.
 # - It has to exceed what the curve did before between any two such windows: a curve whose level wanders with each build
 # has to move further than it ever wanders. E-divisive (Matteson and James, 2014; Otava) and PELT (Killick, 2012) take
 # such wandering for changes; docs/measurements.md has the comparison.

@@ -87,7 +87,7 @@ def report_clock(
     near_release: bool,
     policy: DeadlinePolicy = DEFAULT,
 ) -> ReportClock | None:
-    """Return the clock of a report; None if nothing is awaited from developers, and for what is no regression.
+    """Return the clock of a report; None if nothing is awaited from developers, and for what is not a regression.
 
     `last_word`: when somebody last wrote or did something about it; the latest counts.
     """

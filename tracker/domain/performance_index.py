@@ -47,7 +47,7 @@ class Benchmark:
         return metric == self.metric and all(params.get(name) == value for name, value in self.params)
 
     def holds_at(self, version: str) -> bool:
-        """Whether it counts in a release. An -rc counts as its release, a name that is no version as the newest."""
+        """Whether it counts in a release. An -rc counts as its release, a name that is not a version as the newest."""
         parsed = versions.parse(version)
         since, until = versions.parse(self.since), versions.parse(self.until)
         if parsed is None:

@@ -1,8 +1,8 @@
 """The search box: `subsystem:xfs worse:>10 "page fault" -drm after:2026-03` parsed, and completed. Pure.
 
 A query has phrases that must all occur, those that must not (with a minus), and fields. While somebody types, the last
-term is completed by a field, or by a known name of which a word begins so. A word with a colon whose beginning is no
-field is a word, such as `mm:` in a title or `http://…`. A value that its field can't have is refused by name.
+term is completed by a field, or by a known name of which a word begins so. A word with a colon whose beginning is not
+a field is a word, such as `mm:` in a title or `http://…`. A value that its field can't have is refused by name.
 """
 
 import re
@@ -52,7 +52,7 @@ class SearchQuery:
 def parse(text: str) -> SearchQuery:
     """Return what was asked for; raise InvalidInput, which names the term, for a value that its field can't have.
 
-    A word with a colon whose beginning is no field is a word: `mm:` in a title, `http://…`.
+    A word with a colon whose beginning is not a field is a word: `mm:` in a title, `http://…`.
     """
     if len(text) > LONGEST:
         raise InvalidInput(f"expected at most {LONGEST:,} characters; found {len(text):,}")
@@ -72,7 +72,7 @@ def parse(text: str) -> SearchQuery:
 
 
 def unknown_fields(query: SearchQuery) -> list[str]:
-    """Return what looks like a field and is none: `reported_by` of `reported_by:person`, which was taken as a word."""
+    """Return what looks like a field but is not one: `reported_by` of `reported_by:person`, taken as a word."""
     words = (_LIKE_A_FIELD.match(phrase) for phrase in (*query.phrases, *query.without))
     return list(dict.fromkeys(word[1] for word in words if word))
 

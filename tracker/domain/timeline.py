@@ -41,7 +41,7 @@ _VERBS: Mapping[EventKind, str] = {
     EventKind.EXPECTED: "called it expected",
     EventKind.INVALID: "withdrew the report",
     EventKind.DUPLICATE: "marked it as a duplicate of {remark}",
-    EventKind.UNDUPLICATED: "said that it is no duplicate",
+    EventKind.UNDUPLICATED: "said that it is not a duplicate",
     EventKind.DISAPPEARED: "measured that it is gone",
     EventKind.REOPENED: "reopened it",
     EventKind.NOTED: "noted: {remark}",

@@ -6,7 +6,7 @@ pages of a subsystem, machine, metric or author sum up the reports that they lis
 A time counts from the report to the first event of its kind; given are the median and the slow tenth. Reports from an
 imported table have its own date for everything: they count as answered, but say no time. A false alarm is an invalid
 or disputed report, and its share is taken of the closed or disputed ones: a disputed report counts as settled even if
-it is still open. Improvements are no alarms, and count as neither.
+it is still open. Improvements are not alarms, and count as neither.
 
 Its precision says whether a lab is worth reading: how many of the regressions that people settled were real, since they
 were fixed, reverted or accepted as expected. What disappeared or was a duplicate settles nothing. Shares have E. B.

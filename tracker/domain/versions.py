@@ -1,7 +1,7 @@
 """Kernel versions and their order, release cycles, and the open reports at each candidate. Pure.
 
 Versions compare in the order of release: v6.9 < v6.10-rc1 < v6.10 < v6.10.1 < v6.11-rc1. Every version belongs to the
-cycle of a release: v6.12-rc3 leads to v6.12, and v6.12.7 updates it. A tag that is no version is not an error:
+cycle of a release: v6.12-rc3 leads to v6.12, and v6.12.7 updates it. A tag that is not a version is not an error:
 `parse` returns None.
 
 A cycle has its release candidates, the expected date of the next one (by Documentation/process/2.Process.rst of the

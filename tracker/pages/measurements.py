@@ -332,7 +332,7 @@ def curves(request: HttpRequest) -> HttpResponse:
 
 
 def _day(request: HttpRequest, name: str) -> datetime | None:
-    """Return a day of the query string; raise InvalidInput for what is none."""
+    """Return a day of the query string; raise InvalidInput for anything else."""
     text = request.GET.get(name, "")
     try:
         day = parse_date(text) if text else None

@@ -4,7 +4,7 @@ A finding has one shape for a report's JSON, the API and the exports; a report h
 beside a page. FINDING_VERSION and REPORT_VERSION name all columns that these depend on.
 
 KCIDB is KernelCI's shared database. By the schema of kcidb-io, version 5.3, a culprit becomes a checkout, a finding
-the test that shows the regression, and a report an issue, with an incident for what was measured. Improvements are no
+the test that shows the regression, and a report an issue, with an incident for what was measured. Improvements are not
 issues.
 """
 

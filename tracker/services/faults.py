@@ -3,7 +3,7 @@
 `snapshot` says how the installation stands, from the database and the disk, in a constant number of queries.
 `list_faults` is a function of a snapshot: each fault says what fails, why, and what to do about it, those that stop
 most first. docs/operating.md has a section for each kind, and an alert is named after it. Mail that is meant to wait,
-for the mail of its report, for the rates or for a daily limit, is no fault.
+for the mail of its report, for the rates or for a daily limit, is not a fault.
 """
 
 import os
@@ -146,7 +146,7 @@ class Followed:
 
 
 STARTED = "scheduler"  # the row among the tasks that says when a scheduler began after a silence
-SILENCE = timedelta(minutes=5)  # without any task; as long, after it, what is late is no fault
+SILENCE = timedelta(minutes=5)  # without any task; as long, after it, what is late is not a fault
 
 
 @dataclass(frozen=True, slots=True)

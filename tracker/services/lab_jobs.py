@@ -54,7 +54,7 @@ def owed_reports(most: int) -> list[OwedReport]:
     """Return the reports that wait for the lab, those that have waited longest, in two queries.
 
     With them those that wait for somebody else since one of several jobs ended. What is asked of a person who reported
-    something is no job of the lab, until the lab has measured it, too.
+    something is not a job of the lab, until the lab has measured it, too.
     """
     has_jobs = Exists(LabJob.objects.filter(report=OuterRef("pk"), state__in=UNFINISHED))
     of_lab = Q(reported_by=ReportedBy.ROBOT) | Q(results__isnull=False)

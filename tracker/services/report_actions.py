@@ -252,7 +252,7 @@ def check(event: EventData, reports: Collection[int]) -> EventData:
 
 
 def _check_fix(event: EventData, reports: Collection[int]) -> None:
-    """Raise InvalidInput if what is named as the fix is no commit, or the culprit itself."""
+    """Raise InvalidInput if what is named as the fix is not a commit, or the culprit itself."""
     wanted = "expected the fix's title, its sha or a link to its mail"
     if versions.parse(f"v{event.title.removeprefix('v')}"):
         raise InvalidInput(f"{wanted}; {event.title} is a version")

@@ -63,7 +63,7 @@ class Command(BaseCommand):
             if format == "html":
                 self.stdout.write(page)
             elif self.stdout.isatty():
-                raise usage_error(f"a PDF is no text for a terminal: report {release} --format pdf > {release}.pdf")
+                raise usage_error(f"a PDF is not text for a terminal: report {release} --format pdf > {release}.pdf")
             else:
                 sys.stdout.buffer.write(_pdf(page))
         else:

@@ -109,7 +109,7 @@ def prepare(*, migrates: bool) -> str:
 
 
 def host_and_port(text: str) -> str:
-    """Return an address to listen on. Raises ArgumentTypeError for what is none."""
+    """Return an address to listen on. Raises ArgumentTypeError for anything else."""
     host, _, port = text.rpartition(":")
     if not host or not (port.isdecimal() and port.isascii() and 0 < int(port[:6]) < 65536):
         raise ArgumentTypeError(f"expected HOST:PORT with a port from 1 to 65535, found {text[:80]}")

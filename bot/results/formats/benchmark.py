@@ -71,7 +71,7 @@ class Samples:
     def add(
         self, suite: str, params: Mapping[str, str], name: str, value: float | None, unit: str = "", direction: str = ""
     ) -> None:
-        """Add a sample; None is no number, which is noted as a fault already."""
+        """Add a sample; None is not a number, which is noted as a fault already."""
         metrics = self._tests.setdefault((suite, tuple(params.items())), {})
         if value is not None:
             metrics.setdefault((name, unit, direction), []).append(value)
@@ -108,7 +108,7 @@ class Document:
 
     @cached_property
     def json(self) -> Any:
-        """The decoded JSON; None if the text is none. fio prints its warnings before it, so text before it is skipped.
+        """The decoded JSON; None if the text is not JSON. Text before it is skipped: fio prints warnings there.
 
         NaN, infinities and keys that stand twice are noted as faults by `check_json`.
         """
@@ -211,7 +211,7 @@ class Document:
         return ""
 
     def check_json(self) -> None:
-        """Note a fault for text that is no JSON, and for each NaN, infinity and key that stands twice in it."""
+        """Note a fault for text that is not JSON, and for each NaN, infinity and key that stands twice in it."""
         if self.json is None:
             start = max(self.text.find("{"), 0)
             try:
@@ -240,7 +240,7 @@ class Document:
 
 
 def words_of(error: ValueError | RecursionError) -> str:
-    """Return why a text is no JSON, without Python's own advice."""
+    """Return why a text is not JSON, without Python's own advice."""
     if isinstance(error, RecursionError):
         return "nested too deeply"
     return error.msg.removesuffix(" starting at") if isinstance(error, json.JSONDecodeError) else "a number too long"

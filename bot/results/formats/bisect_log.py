@@ -105,7 +105,7 @@ def parse(data: Any, where: str) -> Result:
 
 
 def steps_of(text: str) -> tuple[str, str, int]:
-    """Return the good and the bad end of a log, and how many commits were marked between; empty if it is no log."""
+    """Return the good and the bad end of a log, and how many commits were marked between; empty if it is not a log."""
     try:
         log = _read_log(text, "")
     except RejectedInput:

@@ -180,7 +180,7 @@ def _is_texts(column: Any) -> bool:
 
 
 def _usable(columns: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]], list[str]]:
-    """Return the columns of numbers, and why each of the others is none. Raises RejectedInput if none is left."""
+    """Return the columns of numbers, and why each of the others is not one. Raises RejectedInput if none is left."""
     usable: dict[str, list[Any]] = {}
     left_out: list[str] = []
     for name, column in columns.items():
@@ -203,7 +203,7 @@ def _values(
     """Return the measured values of the complete runs. `length`: how many runs there are; `runs`: those that have the
     metric in their own stats, None if that is not known.
     """
-    column = column[:length]  # what is beyond the runs that were counted is none
+    column = column[:length]  # what is beyond the runs that were counted is padding
     if runs is not None:
         if len(column) == length:  # padded: each run's value is in its place
             pairs = [(run, column[run]) for run in runs if 0 <= run < length]

@@ -168,7 +168,7 @@ COUNTED: Mapping[str, str] = {
 
 
 _NO = ("", "0", "false")  # as SQLite and PostgreSQL write it
-_LISTED, _AWAITED, _BLOCKS = "listed", "open, awaited", "open, blocks"  # parts of the statement that are no filters
+_LISTED, _AWAITED, _BLOCKS = "listed", "open, awaited", "open, blocks"  # parts of the statement that are not filters
 
 
 @dataclass(frozen=True, slots=True)
