@@ -139,10 +139,22 @@ class View:
         if commit.sha in self.mainline or (commit.part is Part.CULPRIT and merged):
             return None  # it has moved on to the mainline
         if landing.is_present:
-            return landing_event(commit, landing, self.tree, self.role, self.now)
+            is_older = commit.part is Part.FIX and self._was_there_before(landing, report)
+            return None if is_older else landing_event(commit, landing, self.tree, self.role, self.now)
         if merged or any((other := self.landings.get(sha)) and other.is_present for sha in alike):
             return None  # it is still there under another sha
         return removal_event(commit, self.tree, self.role, self.day, landing.gone_at or self.now)
+
+
+    def _was_there_before(self, landing: LandingState, report: int) -> bool:
+        """Whether a commit came into a mainline before every culprit that is in it: then it fixes none of them."""
+        related = self.tracked.commits[report].items()
+        landings = (self.landings.get(sha) for sha, commit in related if commit.part is Part.CULPRIT)
+        culprits = [other.merged_at or other.at for other in landings if other and other.is_present]
+        entered = landing.merged_at or landing.at
+        if self.role is not TreeRole.MAINLINE or not culprits or entered is None:
+            return False
+        return all(culprit is not None and entered < culprit for culprit in culprits)
 
 
 def landing_event(

@@ -61,6 +61,17 @@ def test_a_fix_posted_elsewhere_closes_the_report_when_it_lands(world: World) ->
     assert status_text(report) == "merged at v9.1-rc4, the regression has been fixed in v9.1-rc4"
 
 
+def test_a_commit_that_was_there_before_the_culprit_fixes_nothing(world: World) -> None:
+    older = world.commit("mm: charge in batches")
+    world.tag("v9.1-rc1")
+    report = world.report()
+    world.tag("v9.1-rc2")
+    world.post(DANA, f"#lkp fix: {older[:12]}", to=message_id(report))
+    world.read()
+    world.track()
+    assert state(report) == "fix_proposed"
+
+
 def test_the_author_answers_in_plain_words(world: World) -> None:
     report = world.report()
     world.post(DANA, "We take the lock twice there. I have to think about it.", to=message_id(report))
