@@ -20,7 +20,10 @@ MOST_BYTES = 64_000  # the delivery status is near the beginning
 MOST_IDS = 20
 _LONG = re.compile(rb"([^\n]{998})[^\n]+")  # RFC 5322 section 2.1.1; the detectors are slow on longer lines
 _ID = re.compile(rb"^message-id:\s*<([^<>\s]{1,900})>", re.I | re.M)
-_ADDRESS = re.compile(r"(?<![^\s<>;,@])[^\s<>;,@]{1,64}@[^\s<>;,@]{1,255}")  # RFC 5321 section 4.5.3.1
+_FIELD_ADDRESS = re.compile(r"(?<![^\s<>;,@])[^\s<>;,@]{1,64}@[^\s<>;,@]{1,255}")  # RFC 5321 section 4.5.3.1
+# In free text, where quotes, brackets and a colon may touch it, in Chinese also wide ones
+_BESIDE_IT = r"\s<>;,@:\"'()\[\]\u2018-\u201f\u3000-\u303f\uff00-\uffef"
+_ADDRESS = re.compile(rf"(?<![^{_BESIDE_IT}])[^{_BESIDE_IT}]{{1,64}}@[^{_BESIDE_IT}]{{1,255}}")
 MOST_TEXT = 20_000
 # "Failed Recipient: a@b" with "Reason: …" below, as SmarterMail and others write it
 _NAMED = re.compile(
@@ -30,11 +33,20 @@ _NAMED = re.compile(
     re.I | re.M,
 )
 # A server's answer with its code (RFC 5321 section 4.2, RFC 3463): "550 5.1.1 User unknown"
+_SAID = (
+    r"(?P<said>(?:([45])\d\d(?:[ :-][ \t]*(?:#?\d\.\d{1,3}\.\d{1,3}\b|[a-z<])|[ \t]*$)"
+    r"|#?([45])\.\d{1,3}\.\d{1,3}(?![\w.]))[^\n]{0,300})"
+)
 _ANSWER = re.compile(
-    r"(?:^[ \t]*|[:('\"#<\[][ \t]*|\b(?:said|returned|replied|reason|error|smtp;?) [:('\"]?)"
-    r"(?P<said>(?:([45])\d\d(?:[ :-][ \t]*(?:#?\d\.\d{1,3}\.\d{1,3}\b|[a-z])|[ \t]*$)"
-    r"|#?([45])\.\d{1,3}\.\d{1,3}(?![\w.]))[^\n]{0,300})",
-    re.M | re.I,
+    rf"(?:^[ \t]*|[:('\"#<\[][ \t]*|\b(?:said|returned|replied|reason|error|smtp;?) [:('\"]?){_SAID}", re.M | re.I
+)
+# The same right after the address: "a@b: 550 …", "a@b (550 …", "a@b => 550 …"
+_NEXT_TO_IT = re.compile(rf"[ \t]*[\"'>)\]]?[ \t]*(?:[:,(]|[=-]>|[-\u2013\u2014])?[ \t]*{_SAID}", re.M | re.I)
+# Without a code: "User a@b unknown", "No such mailbox"
+_UNKNOWN = re.compile(
+    r"\b(?:user|recipient|mailbox|address|account)\b[^\n]{0,120}\b(?:unknown|not found|does not exist|doesn't exist"
+    r"|no longer exists|disabled|invalid)\b|\b(?:unknown|no such|invalid) (?:user|recipient|mailbox|address|account)\b",
+    re.I,
 )
 _GIVEN_UP = re.compile(
     r"(?<!no )\bpermanent|(?<!not )(?<!n't )\bgiv(?:en|ing) up\b|\bnot going to try\b|\bretry time(?:out)?\b"
@@ -90,7 +102,7 @@ def read_bounce(raw: bytes) -> Bounce:
         text = _text(message)
     except Exception:  # the parser or one of twenty detectors may raise anything on hostile bytes
         return Bounce(message_ids=ids)
-    answered = dict(_answered(text))
+    answered = _answers(text)
     recipients = list(_NAMED.finditer(text))
     named = {match[1].lower(): match[2] or "" for match in recipients}
     if len(recipients) == 1 and (above := _ANSWER.search(text, 0, recipients[0].start())):
@@ -101,7 +113,8 @@ def read_bounce(raw: bytes) -> Bounce:
         is_receipt = any(part.get_content_type() == "message/disposition-notification" for part in message.walk())
         dead = set(named)
         if not (dead or status or is_receipt):
-            dead = _undelivered(text)
+            named |= _undelivered(text)
+            dead = set(named)
     if not _GIVEN_UP.search(text):
         codes = {address: re.search(r"\b([45])(?:\d\d|\.\d)", answer) for address, answer in answered.items()}
         dead -= {address for address, code in codes.items() if code and code[1] == "4"} - stated.keys()
@@ -115,29 +128,54 @@ def read_bounce(raw: bytes) -> Bounce:
     return Bounce(failures, ids)
 
 
+def _answers(text: str) -> dict[str, str]:
+    """Return the server's answer for each address that has any: the first of those that are final, else the first."""
+    answers: dict[str, str] = {}
+    for address, answer in _answered(text):
+        if address not in answers or (_is_final(answer) and not _is_final(answers[address])):
+            answers[address] = answer
+    return answers
+
+
+def _is_final(answer: str) -> bool:
+    return answer.lstrip("#").startswith("5")
+
+
 def _answered(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each address that has a server's answer below it, before another address; with that answer."""
+    """Yield each address that has a server's answer beside it in its line, or below it before another address."""
     text = text[: returned.start()] if (returned := _RETURNED.search(text)) else text
     matches = [(match, match[0].strip("()[]\"'.:").lower()) for match in _ADDRESS.finditer(text)]
     for number, (match, address) in enumerate(matches):
         others = (other.start() for other, name in matches[number + 1 :] if name != address)
         end = min(match.end() + _ANSWERED_WITHIN, next(others, len(text)))
-        if answer := _ANSWER.search(text, match.end(), end):
+        line, line_ends = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())
+        if answer := _NEXT_TO_IT.match(text, match.end()):
+            yield address, " ".join(answer["said"].split())
+        elif answer := _ANSWER.search(text, line, match.start()):
+            said = text[answer.start("said") : line_ends if line_ends >= 0 else len(text)]
+            yield address, " ".join(said.split())[:300]
+        elif answer := _ANSWER.search(text, match.end(), end):
             yield address, " ".join(answer["said"].split())
 
 
-def _undelivered(text: str) -> set[str]:
-    """Return the only address in a text that says in words alone that a mail was not delivered, if it stands in a line
-    of its own below that; else nothing.
+def _undelivered(text: str) -> dict[str, str]:
+    """Return the only address in a text that says in words alone that a mail was not delivered, with the words of its
+    line: it stands in a line of its own below that, or in one that says that nobody has it.
     """
     text = text[: returned.start()] if (returned := _RETURNED.search(text)) else text
     addresses = {match[0].strip("()[]\"'.:").lower() for match in _ADDRESS.finditer(text)}
     said = _UNDELIVERED.search(text)
     if len(addresses) != 1 or not said or _GOES_ON.search(text):
-        return set()
+        return {}
     if _IF.search(text[text.rfind(".", 0, said.start()) + 1 : said.end()]):  # it says what would happen
-        return set()
-    return addresses & {line.strip(" \t<>").lower() for line in text[said.end() :].splitlines()}
+        return {}
+    [address] = addresses
+    for line in (" ".join(line.split()) for line in text[said.end() :].splitlines()):
+        if line.strip("<>").lower() == address:
+            return {address: ""}
+        if address in line.lower() and _UNKNOWN.search(line) and not _IF.search(line):
+            return {address: line[:300]}
+    return {}
 
 
 def _text(message: Message) -> str:
@@ -188,7 +226,7 @@ def _delivery_status(message: Message) -> Iterator[tuple[str, bool | None, str]]
             has_failed = code[:1] == "5"
         reason = " ".join(f"{code} {_field_value(block.get('Diagnostic-Code', ''))}".split())
         for name in ("Original-Recipient", "Final-Recipient"):
-            if match := _ADDRESS.search(_field_value(block.get(name, ""))):
+            if match := _FIELD_ADDRESS.search(_field_value(block.get(name, ""))):
                 yield match[0].lower(), has_failed, reason[:500]
 
 

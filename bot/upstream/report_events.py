@@ -145,7 +145,6 @@ class View:
             return None  # it is still there under another sha
         return removal_event(commit, self.tree, self.role, self.day, landing.gone_at or self.now)
 
-
     def _was_there_before(self, landing: LandingState, report: int) -> bool:
         """Whether a commit came into a mainline before every culprit that is in it: then it fixes none of them."""
         related = self.tracked.commits[report].items()

@@ -60,10 +60,11 @@ def archives_with_copies() -> list[Archive]:
 _DEAD = re.compile(r"\b5\.(?:1\.(?:[0-46]|10)|2\.1)\b")
 # Failures of one address, permanent or not; not of the message (X.6), a policy (X.7) or our own server.
 _PERSONAL = re.compile(r"\b[45]\.[12]\.\d{1,3}\b")
-_STATUS = re.compile(r"\b[245]\.\d{1,3}\.\d{1,3}\b")
+_STATUS = re.compile(r"\b[245]\.(?!0\.0\b)\d{1,3}\.\d{1,3}\b")  # X.0.0 says nothing (RFC 3463 section 3.1)
+_CODE = re.compile(r"\b[245]\d\d\b")
 _NO_SUCH_USER = re.compile(
-    r"\b55[0-3]\b.*(?:no such (?:user|mailbox|recipient|address)|(?:user|recipient|mailbox|address|account)\b.{0,80}?"
-    r"\b(?:unknown|not found|does not exist|doesn't exist|invalid|disabled|inactive)|unknown (?:user|recipient))",
+    r"\bno such (?:user|mailbox|recipient|address)|\b(?:user|recipient|mailbox|address|account)\b.{0,80}?"
+    r"\b(?:unknown|not found|does not exist|doesn't exist|invalid|disabled|inactive)|\bunknown (?:user|recipient)",
     re.I,
 )
 OFTEN = 3  # mails that failed for an address (as for a full mailbox) within …
@@ -73,7 +74,11 @@ MAX_REPLY_LENGTH = 500
 
 def is_dead(reply: str) -> bool:
     """Return whether a failure means that the address does not exist, rather than that this mail was rejected."""
-    return bool(_DEAD.search(reply)) or (not _STATUS.search(reply) and bool(_NO_SUCH_USER.search(reply)))
+    if _DEAD.search(reply):
+        return True
+    code = _CODE.search(reply)
+    says_nothing = not _STATUS.search(reply) and (code is None or code[0] in ("550", "551", "552", "553"))
+    return says_nothing and bool(_NO_SUCH_USER.search(reply))
 
 
 def record_failures(

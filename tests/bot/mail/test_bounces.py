@@ -143,6 +143,10 @@ def test_a_broken_bounce_breaks_nothing(at: int, junk: bytes, gone: int) -> None
         ("550 5.1.10 null MX", True),
         ("5.2.1 mailbox disabled", True),
         ("550 User unknown", True),
+        ("5.0.0 smtp; 550 unknown user", True),  # 5.0.0 says nothing
+        ("dana@dev.example: User unknown", True),
+        ("no reason given", False),
+        ("450 user unknown for now", False),
         ("550 No such user here", True),
         ("550 5.1.8 bad address of the sender", False),  # our fault, not his
         ("550 5.7.1 user unknown to our filter", False),
@@ -303,6 +307,24 @@ TEXT = "From: MAILER-DAEMON@mx.example\nTo: perfbot@bot.example.org\nSubject: De
             "550 5.1.10",
         ),
         ("Failed address: dana@dev.example\nError: 550 5.1.1 mailbox unavailable\n", "550 5.1.1 mailbox"),
+        # In the address's own line, before or behind it
+        ("It failed:\n\ndana@dev.example: 550 5.1.1 No such user\nlee@dev.example: 450 4.2.0 later\n", "550 5.1.1 No"),
+        ("dana@dev.example 550 5.1.1 No such user\n", "550 5.1.1 No"),
+        ("dana@dev.example\t550 User unknown\n", "550 User"),
+        ("dana@dev.example - 550 User unknown\n", "550 User"),
+        ("dana@dev.example => 550 User unknown\n", "550 User"),
+        ('"dana@dev.example", 550 User unknown\n', "550 User"),
+        ("550 5.1.1 <dana@dev.example>: Recipient rejected: User unknown\n", "550 5.1.1 <dana"),
+        ("550 5.1.1 dana@dev.example User unknown\n", "550 5.1.1 dana"),
+        ("收件人（dana@dev.example）不存在。\nRCPT TO: 550 User not found: dana@dev.example\n", "550 User not found"),
+        (
+            "permanent errors\n<dana@dev.example>\n    (reason: 550 5.1.1 <dana@dev.example>... User unknown)\n\n"
+            "<<< 450 4.1.1 <dana@dev.example>... later\n<<< 503 5.0.0 Need RCPT (recipient)\n",
+            "550 5.1.1",
+        ),
+        ("It could not be delivered.\n\ndana@dev.example: User unknown\n", "dana@dev.example: User"),
+        ("It could not be delivered.\n\nThe mailbox dana@dev.example does not exist.\n", "The mailbox"),
+        ("It could not be delivered.\n\nWrite to dana@dev.example if the user is unknown.\n", ""),
         (
             "Write to dana@dev.example.\n\nAsk lee@dev.example: 550 of them\n\n--- Below this line is a copy.\n"
             "From: dana@dev.example\n550 5.1.1\n",
