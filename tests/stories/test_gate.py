@@ -385,12 +385,27 @@ def test_an_answer_to_one_person_is_for_operators(world: World, client: Client) 
         ("linux-mm-request@lists.infradead.org", False),
         ("linux-mm@lists.infradead.org.evil.dev.example.net", False),
         ("me@wish-list.example.com", False),
+        ("internal-perf@lists.corp.example.com", False),  # a company's, for all that we know
     ],
 )
 def test_mail_that_a_list_got_is_public(world: World, to: str, public: bool) -> None:
     report = world.report()
     world.settings = replace(world.settings, lkml="lkml@vger.dev.example")
     deliver(world, world.mail(DANA, "It is the lock.", to=message_id(report), Cc=to))
+    assert Message.objects.get(author_email=DANA.email).public is public
+
+
+@pytest.mark.parametrize(
+    ("identifier", "public"),
+    [
+        ("The mm list <linux-mm.kvack.org>", True),
+        ("<perf-reports.lists.example.org>", True),  # our own list
+        ("<team.lists.corp.example.com>", False),
+    ],
+)
+def test_a_file_is_public_where_a_public_list_marked_its_mail(world: World, identifier: str, public: bool) -> None:
+    report = world.report()
+    deliver(world, world.mail(DANA, "It is the lock.", to=message_id(report), List_Id=identifier))
     assert Message.objects.get(author_email=DANA.email).public is public
 
 

@@ -277,10 +277,16 @@ def tag_of(sha: str) -> str:
 
 # --- Addresses ---
 
-# Hosts of public mailing lists, which everybody can read.
+# Hosts of mailing lists
 _OF_LISTS = re.compile(
     r"@(?:(?:.+\.)?(?:vger\.kernel\.org|kvack\.org|googlegroups\.com|sourceforge\.net)"
     r"|(?:[\w-]+\.)?lists?\.[\w-]+(?:\.[\w-]+){0,2})\Z"
+)
+# Those whose lists everybody can read: of the kernel and what is near it. Others may be a company's own.
+_PUBLIC_LISTS = re.compile(
+    r"[@.](?:vger\.kernel\.org|kvack\.org|lists\.(?:linux\.dev|linuxfoundation\.org|infradead\.org|sourceforge\.net"
+    r"|freedesktop\.org|ozlabs\.org|linaro\.org|01\.org|debian\.org|samba\.org|xenproject\.org|gnu\.org|suse\.com"
+    r"|opensuse\.org|nongnu\.org))\Z"
 )
 # The people and the software behind a list, such as its moderators
 _BEHIND_LISTS = re.compile(
@@ -290,9 +296,15 @@ _BEHIND_LISTS = re.compile(
 
 
 def is_a_list(address: str) -> bool:
-    """Return whether an address is that of a public mailing list, by its host."""
+    """Return whether an address is that of a mailing list, by its host."""
     address = address.lower()
     return bool(_OF_LISTS.search(address)) and not is_a_lists_role(address)
+
+
+def is_a_public_list(address: str) -> bool:
+    """Return whether an address, or the identifier of a list (RFC 2919), is that of a list that everybody can read."""
+    address = address.lower()
+    return bool(_PUBLIC_LISTS.search(address)) and not is_a_lists_role(address)
 
 
 def is_a_lists_role(address: str) -> bool:

@@ -151,7 +151,7 @@ PROMISES = (
         intent=Intent.ACK_WILL_LOOK,
         says="""The writer promises to look, to reproduce or to test: "I'll take a look tomorrow", "let me try". The
         next step is then theirs, whatever the reporter was asked for.""",
-        yes=("I'll take a look.",),
+        yes=("I'll take a look.", "Digging into this."),
         no=("I'd rather have the author answer first, but if he doesn't till Tuesday I'll have a look.",),
         cue=words(
             "<i will> … <look>",
@@ -160,6 +160,7 @@ PROMISES = (
             "<i am> … <looking>",
             "^ ok|okay|sure|thanks|hi? will|looking|checking look|check|into|investigate|take_a_look|have_a_look|"
             "test|try",
+            "^ looking|checking|digging|investigating into|at|it|this|now",
         ),
         unless=(NEGATED, REPORTED),
         question=False,

@@ -24,6 +24,8 @@ DISPUTES = (
             "I am surprised that this patch makes a difference for that test.",
             "The profile doesn't match what this commit touches.",
             "I don't believe that the scheduler change is to blame here.",
+            "I do not think that this patch could explain it, the file isn't even built there.",
+            "That drop doesn't seem related to the patch.",
             "I don't see how this commit could cause that, unless the layout changed.",
         ),
         no=(
@@ -56,6 +58,8 @@ DISPUTES = (
             "code alignment|placement|layout",
             "number*|result*|profile … don't|doesn't|do_not|does_not match …… commit*|patch*|change*",
             "don't|do_not think|believe|see_how|see_why …… commit|patch|change …… blame|blamed",
+            "don't|do_not think|believe …… commit|patch|change … can|could|would cause|explain|affect|slow",
+            "doesn't|does_not|don't|do_not look|seem|appear|be related",
             "would|should|can disregard|ignore this|it|that|these|the",
             "something off|wrong|fishy with",
             "is|are|be|looks|seems|probably|likely|just|within|mostly|measurement|test|like … noise|noisy|"
@@ -203,6 +207,8 @@ DROPS = (
             "Fine, I'm backing out the series.",
             "My plan is to revert both patches before the release.",
             "Reverting the series seems the right thing.",
+            "We'll back that out for now.",
+            "This patch is being withdrawn, sorry.",
         ),
         no=(
             "I won't drop it.",
@@ -218,7 +224,9 @@ DROPS = (
             "<i am>|^ … reverting|dropping|backing_out|withdrawing <culprit>",
             "<i will> send|post|queue|do a|the revert",
             "let's|let_us|feel_free_to just|please? <drop> <culprit>",
-            "will|to be dropped|reverted",
+            "will|to be dropped|reverted|withdrawn|backed_out",
+            "<culprit> is|are being withdrawn|dropped|reverted|backed_out",
+            "<i will>|^ … /back(?:ing)? (?:it|this|that|them|the [\\w-]+) out/",
             # "Thanks, will drop it."; not "the throughput will drop"
             "/(?:\\A|(?<=[,;:.] ))will (?:drop|revert)(?=[.!,]|\\Z| (?:it|this|that|them)\\b)/",
             "fine|ok|okay with dropping|reverting",
@@ -380,6 +388,8 @@ EXPECTED = (
             "We don't plan to optimise for this case.",
             "I do not plan any further work on this.",
             "I wouldn't treat this as a regression.",
+            "I do not see anything here that is worth chasing.",
+            "My inclination: I intend to keep the patch as it is.",
         ),
         no=(
             "We should look into this one.",
@@ -405,7 +415,10 @@ EXPECTED = (
             "<not> … much|anything we|i|you can do",
             "should_not|shouldn't require|need a|any? change|fix",
             r"/(?:can't|cannot|can not) fix (?:it|this|that|the (?:issue|regression|problem))(?=[.!,;]|\Z)/",
-            "/(?<!not )(?:going to|gonna|will) (?:forget|ignore) (?:this|that|the) (?:report|regression|one)/",
+            "/(?<!not )(?:going to|gonna|will|inclined to) (?:forget|ignore) (?:it|(?:this|that|the)(?: report"
+            "| regression| one)?)(?=[.!,;]|\\Z)/",
+            "<not> … worth|anything|something … worth digging|investigating|looking|pursuing|chasing",
+            "<i>|i intend|plan|want to keep|leave <culprit>",
             "<regression>|drop|slowdown …… inevitable|unavoidable",
             "security|correctness|safety comes|goes|is first|more_important",
             "<not> particularly|too|that|overly|really|terribly? worried|concerned|bothered about|by",
@@ -438,6 +451,10 @@ EXPECTED = (
             "Can you reopen the report?",
             "Could you open it again?",
             "Sorry, I take that back: it is real.",
+            "Would somebody please re-open the ticket, I closed it too early?",
+            "This one should be opened again.",
+            "It should never have been closed.",
+            "The slowdown is back in v6.13-rc2.",
         ),
         no=(
             "I'd have to reopen the file.",
@@ -446,10 +463,17 @@ EXPECTED = (
             "First I want to make sure that it is not noise.",
         ),
         cue=words(
-            "please|pls|can_you|can_we|could_you|could_we|let's|should|must|to "
-            "/re-?open(?=[.!?,]|\\Z| (?:it|this|the report))/",
+            "please|pls|can|could|would|will you|we|somebody|someone|anybody|anyone|let's|should|must|to? please? "
+            "/(?:re-?open|un-?close|un-?invalid)(?=[.!?,]|\\Z| (?:it|this|please|the (?:report|ticket|issue)))/",
             "/re-?open(?:ed|ing)(?=[.!?,:]|\\Z)/",
             "open it|this|the_report again",
+            "be opened again",
+            "/(?:should|must)(?: not|n't| never) have been closed/",
+            "too quick|quickly|early|soon|hasty …… close|closed|closing|invalid",
+            "clos* …… too quickly|early|soon|hastily",
+            "why was|is|did this|it|that closed",
+            "it's|this|it|<regression> is? back in|on|with /v?\\d+\\.\\d+/",
+            "^ /(?:re-?open|un-?close|un-?invalid)/",
             "<not> invalid|a_duplicate|noise",
             "real|genuine|valid <regression> after_all",
             "is|it's a <regression> after_all",

@@ -36,6 +36,8 @@ FIXES = (
             "Fine, so I have just committed your second patch.",
             "It's in my tree as 5d1c0ffee123 now.",
             "It went out to Linus this morning.",
+            "I've put this into my urgent branch.",
+            "Thanks, taken.",
         ),
         no=(
             "I'll queue it once it is tested.",
@@ -47,10 +49,15 @@ FIXES = (
             "I'll send it to Linus once it is tested.",
             "We queued this job twice.",
             "It is not in my tree yet.",
+            "Picked this up by mistake, it's out of the tree again.",
+            "Queued for the wrong tree, removed again.",
         ),
         cue=words(
             r"^ /(?:applied|queued|merged|picked up)(?=[,.!]|\Z| (?:thanks?|thx|thank you|up|for|to|in)\b)/",
             "^ ok|okay|thanks|both|all|series|now|great|i've|i_have applied|queued|picked_up|merged",
+            "^ thanks,|thanks /taken(?=[.!,]|\\Z)/",
+            "<i have>|i now|just|also? added|put|taken this|it|that|them|these|both to|into|in|for my|our …"
+            " tree|branch|queue",
             r"^ /(?:applied|added|pushed|pulled|taken|queued|merged)(?: it| this| them)? (?:to|into|in|for)"
             r" (?:the |my |our )?[\w\/.-]*(?:[-\/.]\w|tree|branch|queue|next)/",
             r"/(?:^now|sits|sitting|is|are|it's) (?:now )?in (?:the [\w\/.-]+|(?:my|our)(?: [\w\/.-]+)?)"
@@ -69,6 +76,9 @@ FIXES = (
             REPORTED,
             Unless("is not so, or not yet", words("<not>", "once|when")),
             Unless("is to come", words("<i will>", "will"), near=True),
+            Unless(
+                "takes it back", words("wrong|other branch|tree", "dropped|removed|backed_out", "by mistake|accident")
+            ),
         ),
         question=False,
         does=EventKind.FIX_QUEUED,

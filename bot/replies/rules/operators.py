@@ -20,7 +20,9 @@ _CAVEAT = Unless(
 )
 _DENIES = Unless(
     "denies it",
-    words("<not> … fully|entirely|completely? … <gone>|<fixes>|<help>", "still there", "<regression> … left"),
+    words(
+        "<not> … fully|entirely|completely? … <gone>|<fixes>|<help>", "still there", "<regression> … left", "far from"
+    ),
 )
 _RERUN = Unless(
     "is about a rerun of the culprit",
@@ -90,8 +92,13 @@ RULES = (
         name="operator_partial",
         intent=Intent.BOT_PARTIAL_FIX,
         says="""The lab measured that a candidate only partly helps: "partially recovered, but not fully".""",
-        yes=("the performance is partially recovered.", "partially recovered, but not fully"),
-        no=("we tested a part of the series.",),
+        yes=(
+            "the performance is partially recovered.",
+            "partially recovered, but not fully",
+            "With the series the score is still 9% under that of the parent.",
+            "Throughput stays below the base even when both patches are in.",
+        ),
+        no=("we tested a part of the series.", "The parent is still below the limit of the disk."),
         cue=words(
             "part|partly|partial|partially recover*|fix*|restor*|resolv*|help*|improv*|mitigat*",
             "recover*|fix*|restor*|resolv*|help*|improv*|mitigat* …… partly|partially|not_fully|not_entirely|"
@@ -100,6 +107,7 @@ RULES = (
             "not fully|entirely|completely|totally recover*|fix*|restor*|resolv*",
             "half|part|third|some|/\\d\\/\\d/ of … <regression> … left|remains|there",
             "still … lower|worse|slower|higher than … parent|before",
+            "still|remains|remain|stays|stay …… below|under … parent|base|baseline|before",
         ),
         unless=(_IF, _RERUN),
         by=By.OPERATOR,
@@ -155,12 +163,17 @@ RULES = (
             "We tried the series, but nothing changed on our machines.",
             "Same here: no improvement.",
             "That did not do the trick.",
+            "Sadly it isn't any better than before.",
+            "We still measure the same drop after that change.",
         ),
         no=("Nothing changed in the config.", "It was slow before, too.", "If it's still slow, we'll look into it."),
         cue=words(
             "still slow|slower|bad|low|regressed",
             "even slower|worse|lower",
             "no performance|throughput difference|diff|change|changes",
+            "<not> any? better|faster",
+            "far from gone|fixed|resolved|recovered",
+            "still measure|measured …… <regression>|drop … after|with|on",
             "<performance> is|was|are|were the? same as /[0-9a-f]{7,40}\\b/",
             "<no longer seen> see|observe … performance|throughput|score|improvement … recover*|restored|improved|back",
             "/(?:does|did|do)(?:n't| not)/ do the_trick|any_good",
@@ -190,6 +203,7 @@ RULES = (
         cue=words(
             "<regression>|<performance> …… <gone>",
             "<performance> … come|comes|came back",
+            "performance|throughput|score|numbers|results is|are|was|were now? back where",
             "performance|throughput|score is|was now? /back(?=[.!,]|\\Z| to (?:normal|the (?:level|parent|baseline)))/",
             "restor*|recover* …… level …… parent|base|before",
             "get|gets|got|brings|bring … <performance>|performance … back",
@@ -239,6 +253,8 @@ RULES = (
         yes=("the regression is gone with your patch.", "we confirmed the patch fixes the regression."),
         no=(
             "if the patch fixes the regression, please let us know.",
+            "As soon as the regression is gone you get our tag.",
+            "The hang is gone with the patch, but we didn't get the throughput measured.",
             "Would you move the fio jobs to the node where the drive is and check if it goes away on your end?",
         ),
         cue=words(
@@ -246,7 +262,12 @@ RULES = (
             "<patch>|it|this …… <fixes>|help|helps|helped it|this|that|the|all|our|both|on|a_lot|much",
             "<no longer seen> … see|observe|reproduce … <regression> … <anymore>",
         ),
-        unless=(_NO_RESULT, _DENIES, Unless("depends on the patch", words("if the|this|your patch|series"))),
+        unless=(
+            _NO_RESULT,
+            _DENIES,
+            Unless("depends on the patch", words("if the|this|your patch|series")),
+            Unless("is to come, or was not measured", words("once|until|as_soon_as", "<not> …… measured|benchmarked")),
+        ),
         by=By.OPERATOR,
         question=False,
         improvement=False,

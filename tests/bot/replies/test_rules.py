@@ -383,6 +383,9 @@ def test_what_the_lab_states_and_its_table_shows_needs_no_other_opinion() -> Non
     assert effects("from our tests, this patch has little impact.", "-25.0") == ["fix_failed auto"]
     assert effects("the regression is gone.", "-0.2") == ["fix_confirmed auto"]
     assert effects("from our tests, this patch has little impact.", "-0.2")[0] == "fix_queued suggest"
+    plain = reading("The regression still exists with your patch.\n\nit was applied as below.", OPERATOR)
+    context = MailContext(Relation.THREAD, Role.REPORTER)
+    assert [f"{name_of(each)} {each.mode}" for each in content_effects(plain, context, misled)] == ["fix_failed auto"]
     assert effects("the regression is gone.", "-25.0")[0] == "fix_queued suggest"
 
 
