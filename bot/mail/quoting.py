@@ -128,9 +128,18 @@ _TIME = r"\d{1,2}:\d\d(?::\d\d)?(?:\s?[AaPp]\.?[Mm]\.?)?"
 _SPEAKS = re.compile(
     rf"{_NAME}\s{{1,8}}[\[(]?(?:today |yesterday |at ){{0,2}}{_TIME}[\])]?\s*\Z"
     rf"|(?=\S+ \S){_NAME}\s?[:：]\s*\Z"
+    rf"|\s{{0,4}}[\[(]{_TIME}[\])]\s{{1,4}}{_NAME}\s?[:：]?\s*\Z"
     rf"|(?!.*\bI\b){_NAME} (?:commented|replied|posted|wrote|said)\b.{{0,40}}\b(?:ago|yesterday|today)\b.{{0,20}}\Z",
     re.A,
 )
+# Attributions without "wrote", an address or a day: "Thus spake Lee:", "@lee commented on this:", "[Lee wrote]"
+_SAYS = re.compile(
+    r"\s{0,4}(?!(?:The|It|This|That|My|Our|Git|I|We)\b)[A-Z@].{0,60}\b(?:says|spake|spoke|sprach|answered|replied"
+    r"|commented|posted|(?:answer|reply) was)\b.{0,40}[:：]\s*\Z"
+    rf"|\s{{0,4}}\[[^\]]{{1,60}}{WROTE}.{{0,20}}\]\s*\Z"
+)
+# "Lee Park ---09/01/2026 06:00:00 AM---Hello", as HCL Notes writes it
+_NOTES = re.compile(r"-{3}\d{1,4}[./-]\d{1,2}[./-]\d{1,4} \d{1,2}:\d\d")
 _ONLY_NAME = re.compile(rf"{_NAME}\s*\Z")
 _END_OF_ATTRIBUTION = re.compile(rf"\s{{0,4}}(?:<[^<>\s]{{1,200}}>\s?)?{WROTE}.{{0,20}}[:：]\s*\Z")
 _LINK = re.compile(r"https?://\S{1,500}")
@@ -254,7 +263,10 @@ def without_doubt(text: str) -> str:
     last_patch = _last_patch(lines)
     for number, line in enumerate(lines):
         above = lines[number - 1] if number else ""
-        if not line.strip() or (_QUOTE.match(line) and not _is_above_unmarked(lines, number)):
+        is_quoted = _QUOTE.match(line) and not _is_above_unmarked(lines, number)
+        if is_quoted and _is_quoted_attribution(lines, number):
+            return "\n".join(whole[:number])
+        if not line.strip() or is_quoted:
             rest_of_quote = False
             continue
         wrapped = _QUOTE.match(above) and len(above) + 1 + len(line.split(maxsplit=1)[0]) > _WRAPPED_AT
@@ -280,7 +292,12 @@ def _older_mail_may_begin(lines: Sequence[str], number: int, last_patch: int) ->
     if _TRAILER.match(line):
         return False
     below = lines[number + 1] if number + 1 < len(lines) else ""
-    if _SPEAKS.match(line) or (len(below) < _SHORT and _ONLY_NAME.match(line) and _has_moment(below)):
+    if (
+        _SPEAKS.match(line)
+        or _SAYS.match(line)
+        or _NOTES.search(line)
+        or (len(below) < _SHORT and _ONLY_NAME.match(line) and _has_moment(below))
+    ):
         return True
     if _END_OF_ATTRIBUTION.match(below) and _is_above_a_quote(lines, number):
         return False  # an attribution above a marked quote, wrapped as Gmail does it
@@ -310,6 +327,20 @@ def _older_mail_may_begin(lines: Sequence[str], number: int, last_patch: int) ->
         if _has_moment(both) or (is_block and _has_mailbox(both)):
             return True
     return bool((_WEEKDAY.search(line) or _has_moment(line)) and _WROTE_AT_END.search(line))
+
+
+def _is_quoted_attribution(lines: Sequence[str], number: int) -> bool:
+    """Whether a quote is an attribution alone: what it speaks of may stand below without marks, as Supercite and phones
+    leave it.
+    """
+    if not (_SAYS_WROTE.search(lines[number]) and _has_mailbox(lines[number])):
+        return False
+    if number and _QUOTE.match(lines[number - 1]):
+        return False
+    below = number + 1
+    while below < len(lines) and not lines[below].strip("> \t"):
+        below += 1
+    return below < len(lines) and not _QUOTE.match(lines[below])
 
 
 def _is_above_a_quote(lines: Sequence[str], number: int) -> bool:

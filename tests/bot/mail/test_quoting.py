@@ -94,6 +94,27 @@ def test_an_older_mail_that_begins_with_a_quote_is_doubted(head: str) -> None:
     assert not find_commands(quoting.own_text(quoting.without_doubt(text))).good
 
 
+@pytest.mark.parametrize(
+    "above",
+    [
+        "Lee Park ---09/01/2026 06:00:00 AM---It looks like noise.",  # HCL Notes
+        "Inactive hide details for Lee Park ---01.09.2026 06:00:00---Hello",
+        "[6:00 AM] Lee Park",  # Teams
+        "@lee commented on this pull request:",
+        "Lee Park says:",
+        "Thus spake Lee Park:",
+        "Lee's answer was:",
+        "[Lee Park wrote]",
+        '>>>>> "Lee" == Lee Park <lee@dev.example> writes:',  # Supercite
+        "> On 1 Sep 2026, at 06:00, Lee Park <lee@dev.example> wrote:\n>",
+    ],
+)
+def test_other_attributions_raise_a_doubt(above: str) -> None:
+    undoubted = quoting.own_text(quoting.without_doubt(f"I will have a look.\n\n{above}\n\nHello,\n\n#lkp invalid\n"))
+    assert undoubted.startswith("I will have a look.")
+    assert not find_commands(undoubted).good
+
+
 @pytest.mark.parametrize("older", OLDER.values(), ids=OLDER)
 def test_below_an_older_mail_no_command_is_the_writers(older: str) -> None:
     undoubted = quoting.own_text(quoting.without_doubt(MINE + older + THEIRS))
