@@ -53,6 +53,7 @@ COMMAND = 17
 REVERTED_COMMIT = 18
 REVERTED_TITLE = 19
 SLOWER = 20  # "performance regression" and the like
+REVERT_IT = 21  # a commit that was named before
 
 _FIELDS = {
     FROM: b"from:",
@@ -88,7 +89,8 @@ class Patterns:
             (LINK, rb"msgid\.link/", _EACH),
             (FIXES, rb"fixes:", _EACH),
             (REVERTED_COMMIT, rb"(?:revert(?:s|ing)?|undo(?:es)?|backs? out):?" + _BLANK, _EACH),
-            (REVERTED_TITLE, rb"reverts?:?\s{1,9}" + _QUOTES, _EACH),
+            (REVERTED_TITLE, rb"(?:reverts?|back out):?\s{1,9}" + _QUOTES, _EACH),
+            (REVERT_IT, rb"revert (?:it|that|this|the)", _ONCE),
             *((ROBOT, _quoted(robot), _EACH) for robot in sorted(settings.robots)),
             (REPORTED, rb"reported-by:", _ONCE),
             (NOTICED, rb"noticed a", _EACH),
@@ -232,12 +234,15 @@ _SHA = re.compile(
 _COMMIT = re.compile(
     _BLANK + rb"{0,19}" + patches.REVERTS_OF.encode().replace(rb"\s", _BLANK) + rb"(?=[0-9a-f]{7,40}\b)", re.I
 )
-_REVERT = re.compile(rb"Revert:? ", re.I)
+_REVERT = re.compile(rb"(?:Revert|Back out):? ", re.I)
+_NAMED = re.compile(rb"\bcommit\s([0-9a-f]{7,40})\b", re.I)
 _CHANGED = re.compile(rb"\d% (?:regression|improvement)")
 _PERCENT = re.compile(rb"n?\s-?[\d.]{1,12}%")
 _CLOSES = re.compile(rb"(?:closes|link):", re.I)
 _ANSWER = re.compile(ANSWER.encode(), re.I)
-_MARKS = re.compile(rb"\s*\[[^\]]{0,100}\]\s*|Revert:? " + _QUOTES + b"?|" + ANSWER.encode(), re.I)
+_MARKS = re.compile(
+    rb"\s*\[[^\]]{0,100}\]\s*|(?:partial(?:ly)? )?(?:Revert|Back out):? " + _QUOTES + b"?|" + ANSWER.encode(), re.I
+)
 _LAST_QUOTE = re.compile(_QUOTES + rb"\Z")
 _REPORT_SUBJECT = re.compile(REPORT_SUBJECT.encode(), re.I)
 _ANSWERED_REPORT = re.compile(ANSWERED_REPORT.encode(), re.I)
@@ -516,12 +521,15 @@ def _fixed(body: bytes, matches: Found) -> list[bytes]:
         sha = _SHA.match(body, offset)
         if sha:
             keys.append(key_of_commit(sha[1]))
+            keys += map(key_of_commit, patches.reverted_at(_text_at(body, sha.start(1))).commits[1:])
         if fixed := patches.title_after(_text_at(body, sha.end() if sha else offset)):
             keys.append(key_of_title(fixed))
     mentions = (commit for offset in matches.get(REVERTED_COMMIT, ()) if (commit := _COMMIT.match(body, offset)))
     for commit in islice(mentions, _MENTIONS):
         reverted = patches.reverted_at(_text_at(body, commit.end(), MAX_SUBJECT))
         keys += [*map(key_of_commit, reverted.commits), *map(key_of_title, reverted.titles)]
+    if REVERT_IT in matches:
+        keys += [key_of_commit(commit[1]) for commit in islice(_NAMED.finditer(body), _MENTIONS)]
     for offset in matches.get(REVERTED_TITLE, ()):
         if title := patches.REVERTED_TITLE.match(_text_at(body, offset)):
             keys.append(key_of_title(" ".join(title[1].split())))

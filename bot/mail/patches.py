@@ -84,7 +84,12 @@ _FIXED_TITLE = re.compile(
 )
 REVERTED_TITLE = re.compile(rf"(.{{1,400}}?)[{_QUOTES}]\.?[ \t]*(?:\n(?![ \t])|\Z)", re.S)
 # "This reverts commit <sha>", "reverts commits <sha> and <sha>", "by reverting parts of <sha>"; up to the first sha
-REVERTS_OF = r"(?:(?:the|all|most|parts?|changes?|following|of|from|in)\s{1,20}){0,4}(?:commits?:?\s{1,20})?"
+# "reverts the changes introduced by commit <sha>", "reverts Lee's commit <sha>", "reverts the mm bits of <sha>"
+REVERTS_OF = (
+    r"(?:(?:the|all|most|parts?|bits?|hunks?|changes?|following|of|from|in|introduced|made|done|by|[\w-]{1,30}['’]s"
+    r"|[\w/.-]{1,30}(?=\s(?:bits?|parts?|hunks?|changes?)\s))\s{1,20}){0,5}(?:commits?:?\s{1,20})?"
+    r"(?:<?https?://\S{5,200}?[/=](?=[0-9a-f]{7,40}\b))?"
+)
 _NOT_BEHIND = "".join(
     rf"(?<!{word}\s)" for word in ("not", r"not\sto", "n['’]t", "never", r"instead\sof", "than", "without", "avoid")
 )
@@ -101,9 +106,18 @@ _SHAS = re.compile(
 )
 _LISTED = re.compile(rf"\b([0-9a-f]{{7,40}})\b(?:{_TITLE_OF_SHA})?", re.I)
 _REVERT_LINE = re.compile(
-    rf"^[ \t]*(?:[\w/.,+-]{{1,40}}: ){{0,3}}(?:This reverts|(?-i:Reverts)|revert):? [{_QUOTES}]", re.M | re.I
+    rf"^[ \t]*(?:[\w/.,+-]{{1,40}}: ){{0,3}}(?:This reverts|(?-i:Reverts)|(?:partial(?:ly)? )?revert|back out):?"
+    rf" [{_QUOTES}]",
+    re.M | re.I,
 )
-_BARE_REVERT = re.compile(rf"[ \t]*Revert:? (?=[^\s{_QUOTES}])", re.I)
+# "Commit <sha> costs 30%. Revert it."
+_REVERT_IT = re.compile(
+    r"(?:^|[.!] )(?:(?:so|thus|hence|therefore|please),? |let's )?revert (?:it|(?:that|this|the) (?:commit|patch"
+    r"|change))(?=[.,!]|$)",
+    re.M | re.I,
+)
+_NAMED = re.compile(r"\bcommit\s([0-9a-f]{7,40})\b", re.I)
+_BARE_REVERT = re.compile(rf"[ \t]*(?:Revert|Back out):? (?=[^\s{_QUOTES}])", re.I)
 MAX_TRAILERS = 500
 
 
@@ -151,9 +165,12 @@ def _joined(value: str, below: Sequence[str]) -> str:
 
 
 def fixed_commits(trailers: Sequence[Trailer]) -> tuple[str, ...]:
-    """Return the shas in `Fixes:` trailers, in the length given there, in lower case."""
-    matches = (_FIXES.match(trailer.value) for trailer in trailers if trailer.key == "Fixes")
-    return tuple(match[1].lower() for match in matches if match)
+    """Return the shas in `Fixes:` trailers, in the length given there, in lower case; some have several in a line."""
+    shas: list[str] = []
+    for value in (trailer.value for trailer in trailers if trailer.key == "Fixes"):
+        match = _FIXES.match(value)
+        shas += reverted_at(value).commits or ([match[1].lower()] if match else [])
+    return tuple(shas)
 
 
 def fixed_titles(trailers: Sequence[Trailer]) -> tuple[str, ...]:
@@ -200,6 +217,10 @@ def find_reverted(parts: Iterable[Sequence[str]], patches: Sequence[Patch]) -> R
     mentions = itertools.islice(_REVERTS.finditer(text), MAX_LINKS)
     named = [reverted_at(text[mention.end() : mention.end() + MAX_SUBJECT]) for mention in mentions]
     commits = dict.fromkeys(sha for reverted in named for sha in reverted.commits)
+    if not commits and (told := _REVERT_IT.search(text)):
+        above_it = text[max(0, told.start() - MAX_SUBJECT) : told.start()]
+        before = dict.fromkeys(sha.lower() for sha in _NAMED.findall(above_it))
+        commits = before if len(before) == 1 else commits
     quoted = [patch.title[revert.end() :] for patch in patches if (revert := _REVERT_LINE.match(patch.title))]
     bare = [patch.title[revert.end() :] for patch in patches if (revert := _BARE_REVERT.match(patch.title))]
     starts = itertools.islice(_REVERT_LINE.finditer(text), MAX_LINKS)

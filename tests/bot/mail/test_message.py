@@ -246,6 +246,11 @@ def test_a_fixes_trailer_has_a_title_in_quotes_of_any_kind_or_with_its_subsystem
     assert fixed_titles((Trailer("Fixes", value),)) == titles
 
 
+def test_a_fixes_trailer_may_name_several_commits() -> None:
+    trailer = Trailer("Fixes", '3b1f0c9d2e44 ("mm: walk"), deadbeef12 ("mm: scan")')
+    assert fixed_commits((trailer,)) == ("3b1f0c9d2e44", "deadbeef12")
+
+
 @pytest.mark.parametrize(
     ("text", "shas", "titles"),
     [
@@ -265,6 +270,16 @@ def test_a_fixes_trailer_has_a_title_in_quotes_of_any_kind_or_with_its_subsystem
         ("reverts the changes from 3b1f0c9d2e44", ("3b1f0c9d2e44",), ()),
         ('reverts commits 3b1f0c9d2e44 ("a") and\ndeadbeef12 ("b").', ("3b1f0c9d2e44", "deadbeef12"), ("a", "b")),
         ("Reverts the following commits:\n  3b1f0c9d2e44\n  deadbeef12", ("3b1f0c9d2e44", "deadbeef12"), ()),
+        ("Revert the changes introduced by commit 3b1f0c9d2e44.", ("3b1f0c9d2e44",), ()),
+        ("Revert the mm bits of 3b1f0c9d2e44.", ("3b1f0c9d2e44",), ()),
+        ("Revert Dana's commit 3b1f0c9d2e44.", ("3b1f0c9d2e44",), ()),
+        ("This reverts https://git.kernel.org/torvalds/c/3b1f0c9d2e44", ("3b1f0c9d2e44",), ()),
+        ('Partially revert "mm: walk"', (), ("mm: walk",)),
+        ('Back out "mm: walk"', (), ("mm: walk",)),
+        ('Commit 3b1f0c9d2e44 ("mm: walk") walks twice. Revert it.', ("3b1f0c9d2e44",), ()),
+        ("Commit 3b1f0c9d2e44 walks twice.\n\nSo revert that commit.", ("3b1f0c9d2e44",), ()),
+        ("Commit 3b1f0c9d2e44 needs commit deadbeef12. Revert it.", (), ()),  # which of them?
+        ("Commit 3b1f0c9d2e44 was fine. We could revert it.", (), ()),
         ("This does not revert commit 3b1f0c9d2e44.", (), ()),
         ("Don't revert commit 3b1f0c9d2e44.", (), ()),
         ("I’d rather you don’t revert 3b1f0c9d2e44.", (), ()),
