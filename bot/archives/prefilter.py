@@ -29,7 +29,7 @@ from bot.mail.patches import MAX_SUBJECT, find_links
 from bot.mail.quoting import ANSWER, clean
 from bot.mail.settings import BotSettings
 from bot.replies.person_report import FORWARDED, SUBJECT_WORDS
-from bot.replies.reading import ANSWERED_REPORT, QUOTED_COMMIT, REPORT_SUBJECT
+from bot.replies.reading import ANSWERED_REPORT, QUOTED_COMMIT, QUOTED_SUBJECT, REPORT_SUBJECT
 from bot.robot_reports.report import Recogniser
 
 # --- Patterns ---
@@ -225,7 +225,7 @@ def _decoded(block: bytes) -> bytes:
 _ID = re.compile(rb"<([^<>]{1,4000})>")
 _BARE_ID = re.compile(rb"[^\s<>,;\"]{1,400}@[^\s<>,;\"]{1,400}")
 # Encoded, a link, or as marc.info shows it (headers.py)
-_ODD_IDS = (b"=?", b"://", b" () ", b"%40", b"mid:", b"mailto:", b"news:")
+_ODD_IDS = (b"=?", b"://", b" () ", b"%40", b"id:", b"mailto:", b"news:", b"&lt;", b" at ", b"(a)", b"(at)")
 _CONTINUES = (b" ", b"\t")
 _BLANKS = b" \t\n\r\v\f"
 _SHA = re.compile(
@@ -247,6 +247,7 @@ _LAST_QUOTE = re.compile(_QUOTES + rb"\Z")
 _REPORT_SUBJECT = re.compile(REPORT_SUBJECT.encode(), re.I)
 _ANSWERED_REPORT = re.compile(ANSWERED_REPORT.encode(), re.I)
 _QUOTED_COMMIT = re.compile(QUOTED_COMMIT.encode(), re.M | re.I)
+_QUOTED_SUBJECT = re.compile(QUOTED_SUBJECT.encode(), re.M | re.I)
 _POSTING = re.compile(rb"\s*\[(?!RFC\](?!\s*\[))[^\]]{0,60}\b(?:PATCH|RFC|PULL)\b", re.I)
 _OPENING = re.compile(rb"^#\w[\w:]{0,20}\s{0,5}\^?(?:report|introduced|monitor)", re.I | re.M)
 _SLOWER = re.compile(SUBJECT_WORDS.encode(), re.I)
@@ -442,7 +443,9 @@ def _answered_culprit(subject: bytes, answered: list[bytes], body: bytes) -> lis
     if not _ANSWERED_REPORT.match(subject):
         return []
     by_subject = _REPORT_SUBJECT.search(subject) if b"%" in subject or b" -> " in subject else None
-    named = by_subject or (not answered and _ANSWER.match(subject) and _QUOTED_COMMIT.search(body))
+    named = by_subject
+    if not named and not answered and _ANSWER.match(subject):
+        named = _QUOTED_SUBJECT.search(body) or _QUOTED_COMMIT.search(body)
     return [key_of_commit(named[1])] if named else []
 
 

@@ -15,6 +15,7 @@ import quopri
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from itertools import groupby
 from urllib.parse import unquote
 
@@ -157,12 +158,14 @@ def message_ids(value: str) -> tuple[str, ...]:
     """Return the Message-IDs of a header in order, without angle brackets, each once.
 
     They may be encoded (RFC 2047), as some mailers do to long headers, a link to an archive, or in the form in which
-    marc.info shows them, "a () b ! example". Of more than MAX_IDS the first and last half are kept: the root of the
-    thread, and the nearest mails.
+    an archive shows them: "a () b ! example", "a at b.example", "&lt;a@b.example&gt;". Of more than MAX_IDS the first
+    and last half are kept: the root of the thread, and the nearest mails.
     """
     value = to_text(value)
     if "=?" in value:
         value = decode(value)
+    if "&lt;" in value.lower():
+        value = unescape(value)
     pairs = [(_plain_id(match[1]), value[max(0, match.start() - 2) : match.start()]) for match in _ID.finditer(value)]
     # "Message from Lee <lee@dev.example> of Monday <id>": what follows a name is an address.
     ids = [message_id for message_id, before in pairs if message_id and not re.search(r"\w\s?\Z", before)]
@@ -173,6 +176,9 @@ def message_ids(value: str) -> tuple[str, ...]:
     )
     ids = list(dict.fromkeys(map(bounded_id, ids)))
     return tuple(ids if len(ids) <= MAX_IDS else ids[: MAX_IDS // 2] + ids[-MAX_IDS // 2 :])
+
+
+_AT = re.compile(r"\s?(?: at |\(a\)|\(at\))\s?")  # as pipermail writes it
 
 
 def _plain_id(text: str) -> str:
@@ -186,7 +192,8 @@ def _plain_id(text: str) -> str:
     if " () " in text:
         text = text.replace(" () ", "@").replace(" ! ", ".")
     elif "@" not in text:
-        text = text.replace("%40", "@")
+        text = _AT.sub("@", text.replace("%40", "@"))
+    text = text.removeprefix("id:")  # notmuch's
     text = "".join(text.split())  # folded in its middle
     return text.replace("\0", "")  # PostgreSQL stores none
 

@@ -40,7 +40,7 @@ from bot.mail.patches import (
     is_diff,
     posted_title,
 )
-from bot.mail.quoting import ANSWER, AWAY
+from bot.mail.quoting import ANSWER, AWAY, SUBJECT
 from bot.mail.settings import BotSettings
 from bot.replies.commands import Commands, find_commands, refused, without_foreign_lines
 from bot.replies.sentences import Sentence, own_sentences
@@ -147,11 +147,18 @@ REPORT_SUBJECT = (
 # An answer in a language that nobody knows yet has a word or two and a colon before the whole subject of a report, and
 # an answer to an answer has several.
 _PREFIX_WORD = r"(?:(?!：)[^\s\[\]:]){1,60}"
-ANSWERED_REPORT = rf"(?:{ANSWER}|\s*(?:{_PREFIX_WORD}(?: {_PREFIX_WORD})?\s?(?::|：)\s*){{1,4}}\[)"
+# One that was renamed says what it was: "Slow scan (was: [LKP] …)".
+ANSWERED_REPORT = (
+    rf"(?:{ANSWER}|\s*(?:{_PREFIX_WORD}(?: {_PREFIX_WORD})?\s?(?::|：)\s*){{1,4}}\["
+    r"|\s*\[(?:SOLVED|RESOLVED|FIXED)\]\s*\[|.{0,300}[(\[-] ?was:?\s)"
+)
 QUOTED_COMMIT = r"^[ \t]{0,8}>[> \t]{0,20}commit:?[ \t]+([0-9a-f]{12,40})\b"
+# In the header block of the report that Outlook and others put below an answer
+QUOTED_SUBJECT = rf"^[ \t>*]{{0,12}}{SUBJECT}\s?\*?(?::|：)[^\n]{{0,200}}?{REPORT_SUBJECT}"
 _REPORT_SUBJECT = re.compile(REPORT_SUBJECT, re.I | re.A)
 _ANSWERED_REPORT = re.compile(ANSWERED_REPORT, re.I)
 _QUOTED_COMMIT = re.compile(QUOTED_COMMIT, re.M | re.I | re.A)
+_QUOTED_SUBJECT = re.compile(QUOTED_SUBJECT, re.M | re.I | re.A)
 
 
 def culprit_in(subject: str) -> str:
@@ -166,7 +173,8 @@ def answered_culprit(mail: ParsedMail) -> str:
     if culprit := culprit_in(mail.subject):
         return culprit
     may_quote = is_answer(mail.subject) and not mail.ancestors
-    match = _QUOTED_COMMIT.search(mail.text[:20_000]) if may_quote else None
+    text = mail.text[:20_000] if may_quote else ""
+    match = _QUOTED_SUBJECT.search(text) or _QUOTED_COMMIT.search(text)
     return match[1].lower() if match else ""
 
 

@@ -255,7 +255,9 @@ class KnownReports:
             ours = self.ours.union(self.reports[report_id].message_ids)
             return About.UNSIGNED if ours.isdisjoint(answered) else About.HERE
         # Where the thread is signed, it is another one. Where it is not (as by intel.com and suse.cz), nobody knows.
-        elsewhere = relation is Relation.TAG or trust.covers("in-reply-to", "references")
+        # Nor where a mail that answers nothing quotes this report.
+        quotes_it = not mail.ancestors and self.reports[report_id].is_culprit(reading.answered_culprit)
+        elsewhere = not quotes_it and (relation is Relation.TAG or trust.covers("in-reply-to", "references"))
         return About.ELSEWHERE if elsewhere or report_ids else About.UNSIGNED
 
     def _targets(self, links: Iterable[MailLink]) -> Iterator[str]:

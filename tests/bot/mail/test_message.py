@@ -68,6 +68,10 @@ def mail_bytes(body: str, **more: str) -> bytes:
         ("<https://lore.kernel.org/all/a@b/t.mbox.gz>", ["a@b"]),
         ("<https://marc.info/?i=a-1%20()%20dev%20!%20example>", ["a-1@dev.example"]),
         ("https://marc.info/?i=a@b&w=2", ["a@b"]),
+        ("<a-1 at dev.example>", ["a-1@dev.example"]),  # as pipermail does
+        ("<a-1(a)dev.example>", ["a-1@dev.example"]),
+        ("&lt;a-1@dev.example&gt;", ["a-1@dev.example"]),
+        ("id:a-1@dev.example", ["a-1@dev.example"]),  # as notmuch does
         ("a-1 () dev ! example ! org", ["a-1@dev.example.org"]),
         ("mid:a@b", ["a@b"]),
         ("<MID:a@b/part@c>", ["a@b"]),  # RFC 2392

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.mail.authentication import AuthVerdict, Trust
 from bot.mail.message import parse
 from bot.mail.settings import BotSettings
+from bot.replies.gate import About
 from bot.replies.reading import Reading, answered_culprit, understand
 from bot.replies.rules.notation import MailContext, Relation
 from bot.replies.which_report import (
@@ -46,6 +48,16 @@ def test_a_sha_names_a_culprit_whichever_of_the_two_is_abbreviated(stored: str, 
     answer = mail(f"Re: [LKP] {TITLE}", f"> commit: {named}\n\nThanks.")
     assert list(known.relations(answer)) == ["r1"]
     assert not KnownReport("r2", "", TITLE, ()).is_culprit(named)
+
+
+def test_a_signed_answer_that_names_no_mail_is_about_the_report_that_it_quotes() -> None:
+    known = KnownReports()
+    known.add(KnownReport("r1", "3b1f0c9d2e44" + "0" * 28, TITLE, ("report@bot.example",)))
+    answer = mail("Re: a slowdown", "> commit: 3b1f0c9d2e44\n\nI'll look.")
+    signed = replace(answer, trust=Trust(AuthVerdict.PASS, "dkim", frozenset({"in-reply-to", "references", "subject"})))
+    assert known.context(signed, "r1", Relation.THREAD, IDENTITY).about is About.UNSIGNED
+    beside = replace(signed, answered_culprit="")
+    assert known.context(beside, "r1", Relation.THREAD, IDENTITY).about is About.ELSEWHERE
 
 
 def context(relation: Relation) -> MailContext:
@@ -246,6 +258,12 @@ def read(subject: str, text: str = "Thanks.", reply_to: str = "") -> str:
         (f"Ats: Re: {SUBJECT}", "Thanks.", "", SHA[:10]),
         (f"Відп: Відп: {SUBJECT}", "Thanks.", "", SHA[:10]),
         (f"EXTERNAL: Re: {SUBJECT}", "Thanks.", "", SHA[:10]),
+        (f"Slow walk (was: {SUBJECT})", "Thanks.", "", SHA[:10]),
+        (f"Slow walk [was Re: {SUBJECT}]", "Thanks.", "", SHA[:10]),
+        (f"Slow walk - was: {SUBJECT}", "Thanks.", "", SHA[:10]),
+        (f"[SOLVED] {SUBJECT}", "Thanks.", "", SHA[:10]),
+        ("Re: slow", f"I'll look.\n\n-----Original Message-----\nFrom: bot\nSubject: {SUBJECT}\n\nx", "", SHA[:10]),
+        (f"It was {SUBJECT}", "Thanks.", "", ""),
         ("Re: [mm] 3b1f0c9d2e: WARNING:at_mm/vmscan.c", "Thanks.", "", ""),
         ("Re: [PATCH v3 2/5] mm: walk", QUOTE + "Odd.", "", SHA),
         ("Re: [PATCH v3 2/5] mm: walk", QUOTE.replace("> ", "> > ") + "Odd.", "", SHA),
