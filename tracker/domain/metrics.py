@@ -43,9 +43,11 @@ RULES: tuple[DirectionRule, ...] = (
     DirectionRule("unknown", r"^time\.(?!elapsed)", "counters of time(1), not of the benchmark: they grow with the work done"),
     DirectionRule("unknown", r"^latency_[<>]?=?\d+\w*%$", "fio's histogram: the share of one bucket, not a latency", "fio"),
     # How much the runs differ, whatever it is that they measure.
-    DirectionRule("lower", r"(?:^|[._-])(?:std-?dev|std_dev|stdev|variance|variation|deviation|cv|rsd)%?(?:[._-]|$)", "a spread: steadier is better"),
+    DirectionRule("lower", r"(?:^|[._-])(?:std-?dev|std_dev|stdev|std-?err|variance|variation|deviation|cv|rsd)%?(?:[._-]|$)"
+         r"|[._-](?:std|sd|sem|mad|iqr|range|spread)%?$", "a spread: steadier is better"),
     # By suite, where the name alone is misleading or says nothing.
-    DirectionRule("higher", r"latency_[\d.]+(?:us|ms)%$", "the share of requests that were answered within that time", "redis.*|memtier.*"),
+    DirectionRule("higher", r"latency_(?:under_|below_|within_)?[\d.]+(?:us|ms)%$", "the share of requests that were answered within that time"),
+    DirectionRule("higher", r"^\d+\.(?:threads|processes)$", "will-it-scale's operations by the number of tasks", "will-it-scale"),
     DirectionRule("higher", r"faults", "pft counts the page faults that it manages to take", "pft"),
     DirectionRule("higher", r"^median", "vm-scalability reports the median throughput of its threads", "vm-scalability"),
     DirectionRule("higher", r"^median$", "SPECjbb's median throughput", r"specjbb\d*"),
@@ -62,6 +64,9 @@ RULES: tuple[DirectionRule, ...] = (
          r"(?:[._-](?:ops|operations|requests|packets|transactions|events|connections|percent|pct))?(?:[._-]per[._-]sec(?:ond)?|/s(?:ec)?)?%?$",
          "work that failed or was lost"),
     DirectionRule("lower", r"(?:failed|aborted|rejected|dropped|lost)[._-](?:transaction|request)s?[._-]rate", "work that failed or was lost"),
+    DirectionRule("lower", r"(?:^|[._-])(?:(?:abort|drop|error|eviction|failure|loss|miss|reject|timeout)(?:[._-]?rat(?:e|io))?%?"
+         r"|errors%?|misses|timed[._-]out|retrans(?:mits?|missions?)?|over-?runs|xruns)$",
+         "work that failed or was lost"),
     # Work per time, whatever the work is: faults, misses and stalls are what such a stressor makes.
     DirectionRule("higher", r"(?:^|[._-])ops(?:[._-]per[._-]sec)?$", "operations, as stress-ng.fault.ops_per_sec"),
     DirectionRule("higher", r"through?put", "throughput, as vm-scalability.throughput_fault"),
@@ -84,9 +89,12 @@ RULES: tuple[DirectionRule, ...] = (
          r"|(?:nano|micro|milli)[_-]?seconds?_operation$", "time per operation"),
     DirectionRule("lower", r"(?:nano|micro|milli)sec(?:ond)?s?[ ._-]+(?:per|to|for)[ ._-]",
          "time per operation in words, as stress-ng's nanosec per fork"),
-    DirectionRule("lower", r"jitter|stall|(?:^|[._-])(?:miss|fault|error|drop|retransmit|timeout)(?:s|es|ed)?(?:[._/-]|$)",
+    DirectionRule("lower", r"jitter|stall|pause|longest_transaction|(?:^|[._-])(?:miss|fault|error|drop|retransmit|timeout)(?:s|es|ed)?(?:[._/-]|$)",
          "waiting and waste"),
-    DirectionRule("higher", r"(?:^|[._-])per[._-](?:watt|joule|wh)", "work for the same energy"),
+    DirectionRule("higher", r"(?:^|[._-])per[._-](?:watt|joule|wh)|/(?:watt|joule|wh|j)$", "work for the same energy"),
+    DirectionRule("higher", r"(?:^|[._-])(?:ipc|bytes(?:[._-]per[._-]|/)cycle)$", "work for the same cycles"),
+    DirectionRule("lower", r"(?:^|[._-])(?:cpi|cycles(?:[._-]per[._-]|/)\w+)$", "cycles for the same work"),
+    DirectionRule("lower", r"(?:^|[._-])(?:max|peak)?[._-]?rss(?:[._-](?:[kmg]i?b|bytes))?$", "memory for the same work"),
     DirectionRule("lower", r"joule|energy|watt", "energy for the same work"),
     # Larger is better: work per time.
     DirectionRule("higher", r"(?:^|[._-])per[._-](?:sec(?:ond)?|min(?:ute)?|hour|process_ops|thread_ops)",
@@ -95,8 +103,8 @@ RULES: tuple[DirectionRule, ...] = (
     DirectionRule("higher", r"iops|(?:^|[._-])(?:ops|[tqrfp]ps|mips|[kmg]?flops)(?:[._-]|$)", "work per time, abbreviated"),
     DirectionRule("higher", r"[kmgt]i?b(?:ps|its?/s|ytes/s)|[kmgt]i?b[._-](?:per[._-])?s(?:ec)?|(?:^|[._-])bps(?:[._-]|$)|/s(?:ec|econd)?$",
          "an amount per second: MB/s, GB_sec, iperf's bps"),
-    DirectionRule("higher", r"(?:^|[._-])(?:score|speed_?up|hit_?rat(?:e|io)|(?:transaction|request)s?_rate)(?:[._-]|$)",
-         "scores, cache hit rates, siege's transaction rate"),
+    DirectionRule("higher", r"(?:^|[._-])(?:score|speed_?up|(?:hit|success)_?rat(?:e|io)|availability|(?:transaction|request)s?_rate)%?(?:[._-]|$)",
+         "scores, rates of hits and successes, siege's transaction rate"),
     # Last, names that end in a unit of time.
     DirectionRule("lower", r"(?:^|[._-])(?:time(?:[._-]s(?:ec)?)?|duration|delay|(?:nano|micro|milli)?-?seconds|[num]s|[num]sec)$",
          "a time, by its unit"),
