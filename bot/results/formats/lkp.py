@@ -2,7 +2,8 @@
 
 A root is `<testcase>/<path_params>/<tbox_group>/<rootfs>/<kconfig>/<compiler>/<commit>/`, with a directory per run. A
 job.yaml is in each run, and a matrix.json beside the runs or a stats.json in each. (A matrix.json inside a run is a
-time series and is not read.) A matrix maps each metric to a list with one value per run; -1 means missing. LKP pads a
+time series and is not read.) A matrix maps each metric to a list with one value per run; -1, null and
+NaN mean missing. LKP pads a
 metric that appeared only in early runs with zeros at the end, one that appeared only in later runs at the front, and
 some columns not at all. The stats of the runs tell which runs have the metric; where they are gone, zeros at both ends
 are missing unless there are others, and a short column is samples without order. Without a matrix, the stats of the
@@ -16,7 +17,6 @@ Two roots are parent and culprit. The collected value is what is stored, so `par
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ from typing import Any
 import yaml
 
 from bot.results.formats import checks
-from bot.results.formats.checks import canonical, check_inside, read_json, read_text
+from bot.results.formats.checks import canonical, check_inside, decode_json, read_text
 from bot.results.values import CommitInfo, MachineInfo, RejectedInput, Result, TestRun
 
 # --- Numbers ---
@@ -187,6 +187,7 @@ def _usable(columns: Mapping[str, Any], where: str) -> tuple[dict[str, list[Any]
         try:
             if not isinstance(column, list):
                 raise RejectedInput(f"{where}, /{name[:80]}", "expected a list with one value per run")
+            column = [-1 if value is None else value for value in column]
             checks.all_numbers(column, f"{where}, /{name[:80]}")
             if column:
                 usable[name] = column
@@ -334,12 +335,22 @@ def _gather(root: Path, top: Path) -> dict[str, Any]:
     data: dict[str, Any] = {"commit": root.name, "path": "/".join(root.parts[-7:-1])}
     data["job"] = read_job(read_text(jobs[0], top, MAX_JOB), str(jobs[0]))
     if (root / "matrix.json").exists():
-        data["matrix"] = read_json(root / "matrix.json", top)
+        data["matrix"] = _numbers_in(root / "matrix.json", top)
         if present := _present(data["matrix"], [run / "stats.json" for run in runs], top):
             data["present"] = present
     else:
-        data["runs"] = [read_json(run / "stats.json", top) for run in runs if (run / "stats.json").exists()]
+        stats = (_stats_of(run / "stats.json", top) for run in runs)
+        data["runs"] = [run for run in stats if run is not None]
     return data
+
+
+# What JSON has no words for, though Ruby and Python write it
+_NOT_FINITE = re.compile(r"(?<=[\[,:\s])(?:-?Infinity|NaN)(?=[\s,\]}])")
+
+
+def _numbers_in(path: Path, top: Path) -> Any:
+    """Return the content of a JSON file, with null for what is not a finite number."""
+    return decode_json(_NOT_FINITE.sub("null", read_text(path, top)), str(path))
 
 
 def _present(matrix: Any, stats: Sequence[Path], top: Path) -> dict[str, list[int]]:
@@ -369,29 +380,42 @@ def _present(matrix: Any, stats: Sequence[Path], top: Path) -> dict[str, list[in
 
 
 def _stats_of(path: Path, top: Path) -> dict[str, Any] | None:
-    """Return the stats of a run; None if there are none."""
-    if not path.exists():
+    """Return the stats of a run; None if there are none, or an empty file, as a crash leaves it."""
+    if not path.exists() or path.stat().st_size == 0:
         return None
-    content = read_json(path, top)
+    content = _numbers_in(path, top)
     return content if isinstance(content, dict) else {}
 
 
 class _Plain(yaml.BaseLoader):
-    """A YAML loader for strings, lists and mappings only: no type guessing, aliases or duplicate keys."""
+    """A YAML loader for strings, lists and mappings only: no type guessing, no key twice with another value, and no
+    aliases but for strings, and lists and mappings of these: Ruby writes them for what it shares.
+    """
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if self.check_event(yaml.AliasEvent) and not _is_flat(self.anchors.get(event.anchor)):
             problem = "an alias (*name), which is not supported"
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        keys = [key.value for key, _ in node.value if isinstance(key.value, str)]
-        if len(set(keys)) != len(keys):
-            twice = next(key for key, count in Counter(keys).items() if count > 1)
+        values: dict[str, Any] = {}
+        for key, value in node.value:
+            if not isinstance(key.value, str) or values.setdefault(key.value, value.value) == value.value:
+                continue
+            twice = key.value
             raise yaml.MarkedYAMLError(problem=f"duplicate key {twice[:80]!r}", problem_mark=node.start_mark)
         return super().construct_mapping(node, deep)
+
+
+def _is_flat(node: yaml.Node | None) -> bool:
+    match node:
+        case yaml.MappingNode():
+            return all(isinstance(value, yaml.ScalarNode) for _, value in node.value)
+        case yaml.SequenceNode():
+            return all(isinstance(value, yaml.ScalarNode) for value in node.value)
+    return node is not None
 
 
 def read_yaml(text: str, where: str) -> Any:

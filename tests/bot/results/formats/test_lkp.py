@@ -143,6 +143,14 @@ def test_a_run_that_left_no_stats_spoils_no_other(
     assert samples(tmp_path, "demo.widgets")[0] == expected
 
 
+def test_a_run_whose_stats_are_an_empty_file_is_missing(tmp_path: Path) -> None:
+    for commit, value in ((PARENT, 10), (CULPRIT, 7)):
+        root = write_root(tmp_path, commit, OLD, runs=[{"demo.widgets": value + run} for run in range(3)])
+        (root / "matrix.json").unlink()
+        (root / "1" / "stats.json").write_text("")
+    assert samples(tmp_path, "demo.widgets") == ((10, 12), (7, 9))
+
+
 def test_the_files_that_say_how_it_was_run_are_kept(tmp_path: Path) -> None:
     for commit, matrix in ((PARENT, OLD), (CULPRIT, NEW)):
         root = write_root(tmp_path, commit, matrix)
@@ -160,7 +168,7 @@ def test_the_files_that_say_how_it_was_run_are_kept(tmp_path: Path) -> None:
 
 
 def test_columns_that_are_none_are_left_out_and_said(tmp_path: Path) -> None:
-    write_root(tmp_path, PARENT, {**OLD, "demo.x": [1, None, 3], "demo.y": {"a": 1}})
+    write_root(tmp_path, PARENT, {**OLD, "demo.x": [1, "?", 3], "demo.y": {"a": 1}})
     write_root(tmp_path, CULPRIT, NEW)
     result = read(tmp_path).result
     assert result
@@ -266,17 +274,24 @@ BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
     [
         ({"demo.a": [1, "2", 3]}, JOB, "/demo.a: expected numbers only, found '2' among them"),
         ({"demo.a": [1, True]}, JOB, "/demo.a: expected numbers only, found 'True' among them"),
-        ({"demo.a": [1, None]}, JOB, "/demo.a: expected numbers only, found 'None' among them"),
+        ({"demo.a": [1, None]}, JOB, ""),  # missing, as -1 is
+        ({"demo.a": [None]}, JOB, "expected a measured value, found none"),
         ({"demo.a": 1}, JOB, "/demo.a: expected a list with one value per run"),
         ({}, JOB, "expected an object with a list per metric"),
         ([], JOB, "expected an object with a list per metric"),
-        ('{"demo.a": [1, NaN]}', JOB, "matrix.json: expected a finite number, found NaN"),
+        ('{"demo.a": [1, NaN, -Infinity]}', JOB, ""),
         ('{"demo.a": [1], "demo.a": [2]}', JOB, "duplicate key 'demo.a'"),
         ({"demo.a": [1.0, 1e308, 1e308]}, JOB, "expected numbers whose mean and standard deviation are finite"),
         ({"demo.a": [1] * 100_001}, JOB, "expected at most 100000 samples, found 100001"),
         ({"demo.a": [1], "last_state.is_incomplete_run": [1]}, JOB, "expected a complete run, found 1 incomplete"),
         ({"other.a": [1]}, JOB, "expected metrics common to both commits, found none"),
         (OLD, JOB + BOMB, "job.yaml, line 13: can't read YAML: an alias (*name)"),
+        (
+            OLD,
+            JOB + "one: &1 perf\ntwo: *1\nthree: &3\n  a: b\nfour: *3\nfive: a\nfive: a\n",
+            "",
+        ),  # as Ruby and labs write it
+        (OLD, JOB + "one: *1\n", "can't read YAML: an alias (*name)"),
         (OLD, JOB + "suite: again\n", "job.yaml, line 1: can't read YAML: duplicate key 'suite'"),
         (OLD, JOB + "x: [" + "[" * 5000, "job.yaml"),
         (OLD, "- a list\n", "job.yaml: expected a mapping, found list"),
