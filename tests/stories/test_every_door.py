@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -18,19 +19,28 @@ from tracker.services.report_actions import ACTION_KEYS
 
 pytestmark = pytest.mark.django_db
 TITLE = "mm/vmscan: walk cold folios first"
-# By action: an argument that can't be, and what is said of it. {own} is the sha of the report's culprit.
+# By action: an argument that can't be, and what is said of it. {own} is the sha of the report's culprit, {mail} the
+# Message-ID of its mail.
 WRONG = {
     "queued": [("no-such-tree", "expected a followed tree (akpm)")],
     "fixed": [("v99.9", "v99.9 can't be released yet"), ("soon", "expected a version like v6.12-rc4")],
     "gone": [("v99.9", "v99.9 can't be released yet"), ("soon", "expected a version like v6.12-rc4")],
-    "block": [("v99.9", "v99.9 can't be released yet"), ("soon", "expected a version like v6.12-rc4")],
+    "block": [
+        ("v99.9", "v99.9 can't be released yet"),
+        ("soon", "expected a version like v6.12-rc4"),
+        ("v9.0", "v9.0 is older than the culprit, which landed in v9.1-rc1"),
+    ],
     "proposed": [
         ("v9.1-rc1", "v9.1-rc1 is a version"),
         ("9.1", "9.1 is a version"),
         ("TBD", "found 'TBD'"),
         ("{own}", "is the report's own culprit"),
+        (TITLE, "is the report's own culprit"),
+        ("https://lore.kernel.org/r/{mail}", "leads to the report itself"),
     ],
     "duplicate": [
+        ("https://lore.kernel.org/r/{mail}", "is the report itself"),
+        ("http://127.0.0.1:8000/report/{own}/", "is the report itself"),
         ("{own}", "is the report itself"),
         ("123456789abc", "no report has 123456789a"),
         ("{own}0", "no report has"),
@@ -103,7 +113,7 @@ CASES = [
     for door in DOORS
     for action, arguments in WRONG.items()
     for argument, says in arguments
-    if door is not by_mail or (action in BY_MAIL and argument and "the other" not in argument)
+    if door is not by_mail or (action in BY_MAIL and argument and not re.search("the other|://|: ", argument))
 ]
 
 
@@ -153,7 +163,7 @@ def test_what_cannot_be_is_refused(
     Tree.objects.filter(name="linus").update(name="akpm")
     report = Report.objects.select_related("culprit").get(pk=report.pk)
     before = (report.status, report.assignee, report.blocks, report.culprit.sha)
-    told = door(operator, world, report, action, argument.format(own=report.culprit.sha))
+    told = door(operator, world, report, action, argument.format(own=report.culprit.sha, mail=message_id(report)))
     assert says in told
     assert set(Event.objects.filter(report=report).values_list("kind", flat=True)) <= {
         "reported",
@@ -164,6 +174,28 @@ def test_what_cannot_be_is_refused(
     if door is not by_mail:  # which is an answer, whatever else it says
         assert (after.status, after.assignee, after.blocks, after.culprit.sha) == before
     assert after.state in ("no_response", "responded")
+
+
+@pytest.mark.parametrize("link", ["https://lore.kernel.org/r/{mail}", "https://perf.example.org/report/{sha:.12}/"])
+def test_another_report_is_named_by_a_link_as_in_a_mail(world: World, operator: Client, link: str) -> None:
+    report, other = world.report(TITLE), world.report("fs/ledger: flush the journal in one go")
+    row = f"{report.pk}:{Report.objects.get(pk=report.pk).revision}"
+    argument = link.format(mail=message_id(other), sha=other.culprit.sha)
+    operator.post("/triage/change/", {"do": "duplicate", "row": row, "argument": argument})
+    assert [event.remark for event in report.events.filter(kind="duplicate")] == [other.culprit.sha10]
+
+
+def test_a_person_is_assigned_as_the_account_is_spelled_and_never_the_bot(world: World, operator: Client) -> None:
+    report = world.report(TITLE)
+
+    def assign(name: str) -> int:
+        row = f"{report.pk}:{Report.objects.get(pk=report.pk).revision}"
+        return operator.post("/triage/change/", {"do": "assign", "row": row, "argument": name}).status_code
+
+    person("triager", "toni", "toni@lab.example")
+    assert assign("TONI") == 302
+    assert Report.objects.get(pk=report.pk).assignee == "toni"
+    assert assign(world.settings.address) == 400
 
 
 def test_every_argument_that_is_checked_is_tried() -> None:

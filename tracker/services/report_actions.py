@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from urllib.parse import unquote
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
@@ -31,6 +32,7 @@ from tracker.models import (
     Event,
     Message,
     OutgoingMail,
+    Purpose,
     Release,
     Report,
     RuleRecord,
@@ -39,6 +41,7 @@ from tracker.models import (
 )
 from tracker.models.reports import ENOUGH_DECISIONS, PRECISE
 from tracker.services import catalog, corrections, event_log, person_reports
+from tracker.services.mail_transitions import OWN
 from tracker.services.report_summary import mainline_followed, status_now
 
 # --- Actions and undoing them ---
@@ -92,7 +95,7 @@ class ReportAction:
             case EventKind.BLOCKS:
                 return replace(event, tag=_version(text) or release or "the release")
             case EventKind.DUPLICATE | EventKind.SUCCEEDED:
-                return replace(event, remark=_sha(text))
+                return replace(event, remark=_other_report(text))
             case EventKind.TAGGED:
                 return replace(event, remark=_tags(text))
             case EventKind.CORRECTED:
@@ -149,10 +152,31 @@ def _tags(text: str) -> str:
     return " ".join(tags)
 
 
-def _sha(text: str) -> str:
+def _other_report(text: str) -> str:
+    """Return the sha of another report's culprit, of a link to its page, too; a link to its mail is looked up here."""
+    if page := _REPORT_PAGE.search(text):
+        text = page[1]
+    elif (name := _message_id(text)) and (report := _report_of_mail(name)):
+        text = report.culprit.sha
     if not _SHA.match(text):
         raise InvalidInput(f"expected the sha of another report's culprit; found {text[:40]!r}")
     return text.lower()
+
+
+_REPORT_PAGE = re.compile(r"https?://\S+/report/([0-9a-f]{7,40})\b", re.I)
+
+
+def _message_id(link: str) -> str:
+    """Return the Message-ID that a link leads to, as on lore; "" if it leads to something else."""
+    parts = link.split("/") if "://" in link else ()
+    return next((unquote(part).strip("<>") for part in parts if "@" in unquote(part)), "")[:998]
+
+
+def _report_of_mail(message_id: str) -> Report | None:
+    """Return the report whose own mail this is."""
+    sent = OutgoingMail.objects.filter(message_id=message_id, purpose=Purpose.REPORT).values("report")
+    archived = Event.objects.filter(message_id=message_id, kind=EventKind.REPORTED).values("report")
+    return Report.objects.filter(Q(pk__in=sent) | Q(pk__in=archived)).select_related("culprit").first()
 
 
 @dataclass(slots=True)
@@ -198,7 +222,7 @@ def change(revisions: Mapping[int, int], action: ReportAction, permit: Permit, r
             outcome.overtaken.append(report)
             return None
         event = action.event(role, release or report.merged_release or report.shift_left_release)
-        if event.kind in (EventKind.DUPLICATE, EventKind.SUCCEEDED):
+        if event.kind in (EventKind.DUPLICATE, EventKind.SUCCEEDED, EventKind.ASSIGNED):
             event = replace(event, remark=checked.remark)
         if event.kind is EventKind.CORRECTED:
             event = replace(event, commit=checked.commit, remark=report.culprit.sha)
@@ -239,11 +263,10 @@ def check(event: EventData, reports: Collection[int]) -> EventData:
         case EventKind.FIX_PROPOSED:
             _check_fix(event, reports)
         case EventKind.ASSIGNED if event.remark and event.remark != event.actor:
-            if not _is_known_person(event.remark, reports):
-                raise InvalidInput(f"expected a user's name, or an address that a report knows; found {event.remark!r}")
+            return replace(event, remark=_known_person(event.remark, reports))
         case EventKind.FIX_LANDED | EventKind.DISAPPEARED | EventKind.BLOCKS if versions.parse(event.tag):
             _check_released(event.tag, event.occurred_at)
-            if event.kind is not EventKind.BLOCKS and (landing := _landed_after(event.tag, reports)):
+            if landing := _landed_after(event.tag, reports):
                 raise InvalidInput(f"{event.tag} is older than the culprit, which landed in {landing}")
         case EventKind.FIX_QUEUED if event.tree and not Tree.objects.filter(name=event.tree).exists():
             names = ", ".join(Tree.objects.order_by("name").values_list("name", flat=True)[:20])
@@ -260,6 +283,10 @@ def _check_fix(event: EventData, reports: Collection[int]) -> None:
         raise InvalidInput(f"{wanted}; found {event.title[:40]!r}")
     if _SHA.match(event.remark) and catalog.reports_of(event.remark.lower()).filter(pk__in=reports).exists():
         raise InvalidInput(f"{event.remark[:10]} is the report's own culprit; expected the commit that fixes it")
+    if event.title and Report.objects.filter(pk__in=reports, culprit__title__iexact=event.title).exists():
+        raise InvalidInput(f"{event.title[:60]!r} is the report's own culprit; expected the commit that fixes it")
+    if (name := _message_id(event.remark)) and (own := _report_of_mail(name)) and own.pk in reports:
+        raise InvalidInput("this link leads to the report itself; expected the mail of its fix")
 
 
 def _leads_back(event: EventData, reports: Collection[int]) -> bool:
@@ -290,17 +317,23 @@ def _landed_after(tag: str, reports: Collection[int]) -> str:
     return next((name for name in landings if (landed := versions.parse(name)) and landed > version), "")
 
 
-def _is_known_person(name: str, reports: Collection[int]) -> bool:
-    """Whether somebody has this name or address: a user, an author, who wrote about a report, or got mail of these."""
-    by_name = Q(username__iexact=name) | Q(email__iexact=name)
+def _known_person(name: str, reports: Collection[int]) -> str:
+    """Return the name or the address of somebody as it is stored: a user, an author, who wrote about a report, or got
+    mail of these. Raises InvalidInput if nobody has it.
+    """
+    users = get_user_model().objects.filter(is_active=True)
+    if user := users.filter(username__iexact=name).first():
+        return user.get_username()
     address = name.lower()
-    return (
-        get_user_model().objects.filter(by_name, is_active=True).exists()
+    if (
+        users.filter(email__iexact=name).exists()
         or Commit.objects.filter(author_email=address).exists()
-        or Message.objects.filter(author_email=address).exists()
+        or Message.objects.filter(author_email=address).exclude(kind=OWN).exists()
         or Correspondent.objects.filter(address=address).exists()
         or _got_mail(address, reports)
-    )
+    ):
+        return address
+    raise InvalidInput(f"expected a user's name, or an address that a report knows; found {name!r}")
 
 
 def _got_mail(address: str, reports: Collection[int]) -> bool:

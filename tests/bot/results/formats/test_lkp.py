@@ -285,7 +285,7 @@ BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
         ({"demo.a": [1] * 100_001}, JOB, "expected at most 100000 samples, found 100001"),
         ({"demo.a": [1], "last_state.is_incomplete_run": [1]}, JOB, "expected a complete run, found 1 incomplete"),
         ({"other.a": [1]}, JOB, "expected metrics common to both commits, found none"),
-        (OLD, JOB + BOMB, "job.yaml, line 13: can't read YAML: an alias (*name)"),
+        (OLD, JOB + BOMB, "job.yaml, line 14: can't read YAML: an alias (*name)"),
         (
             OLD,
             JOB + "one: &1 perf\ntwo: *1\nthree: &3\n  a: b\nfour: *3\nfive: a\nfive: a\n",
