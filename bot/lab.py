@@ -154,7 +154,7 @@ def patch_of(mail: ParsedMail) -> RequestedPatch:
 
 # --- Series ---
 
-_PLACE = re.compile(r"\[[^\]]{0,80}?\b0*(\d{1,3})/0*(\d{1,3})\]")
+_PLACE = re.compile(r"\[[^\]]{0,80}?(?:\b|(?<=PATCH))0*(\d{1,3})/0*(\d{1,3})\]")
 _HEAD = 4000  # characters of an attached patch that hold its subject
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 

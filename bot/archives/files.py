@@ -158,6 +158,9 @@ def _read(data: mmap.mmap, name: str) -> Iterator[RawMail]:
     while True:
         following = _next_separator(data, begin)
         end = following.start() if following else len(data)
+        if following and end - begin <= _EMPTY:  # of which 350 kB may unpack to millions
+            begin, position = following.end(), following.start()
+            continue
         raw = data[begin : min(end, begin + LIMIT)]
         done = _give_back(data, done, end)
         raw = _as_sent(raw)
@@ -166,6 +169,9 @@ def _read(data: mmap.mmap, name: str) -> Iterator[RawMail]:
         if not following:
             return
         begin, position = following.end(), following.start()
+
+
+_EMPTY = 2  # bytes between two separators that are no mail: the line end that closes it
 
 
 def _as_sent(raw: bytes) -> bytes:

@@ -32,7 +32,8 @@ _BEFORE = re.compile(
 )
 _BLANKS = r"[ \t]{0,8}"
 _AFTER = re.compile(
-    rf"(?<![\w/])<?({_URL})>?({_BLANKS}[,:(]?{_BLANKS}\n?{_BLANKS})((?:branch|tag|commit){_GAP})?{_QUOTED}", re.I
+    rf"(?<![\w/])<?({_URL})>?({_BLANKS}[,:(]?{_BLANKS}\n?{_BLANKS})((?:branch|tag|commit)[:=]?{_GAP})?{_QUOTED}",
+    re.I,
 )
 _SHA = re.compile(r"\b[0-9a-f]{12,40}\b")
 # No ref, and no tree, is called so: "the branch in the tree".

@@ -176,6 +176,8 @@ def _read(
         return None if foreign else BadCommand(text[:200], f"unknown command {(name or text[:30])!r}", number)
     word = _SPELLINGS.get(name) or Word(name)
     argument = written[match.start(2) :].strip()
+    if match[0][match.end(1) :].startswith("?") and not argument:
+        return BadCommand(text, f'"{text[:30]}" is a question, and no command', number)
     if word is Word.DUP:
         argument = _OF.sub("", argument, count=1)
     elif word is Word.FIX and name.startswith("fixed"):

@@ -23,6 +23,7 @@ SHA = "57e95a5c4117dc6a"
         (f"{MM}, branch scan-less", f"{MM} scan-less"),
         (f"{MM} (branch scan-less)", f"{MM} scan-less"),
         (f"{MM} branch scan-less", f"{MM} scan-less"),
+        (f"repo: {MM}\nbranch: scanless", f"{MM} scanless"),
         (f"{MM}#scan-less", f"{MM} scan-less"),
         (f"are available at:\n\n  {MM}\n  scan-less\n", f"{MM} scan-less"),
         (f"the scan-less branch of {MM}", f"{MM} scan-less"),

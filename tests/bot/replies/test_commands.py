@@ -122,6 +122,12 @@ def test_what_a_mail_program_wraps_of_an_argument_belongs_to_it(text: str, argum
     assert find_commands(text).good[0].argument == argument
 
 
+@pytest.mark.parametrize(("text", "obeyed"), [("#lkp invalid?", False), ("#lkp invalid.", True), ("#lkp test?", False)])
+def test_a_question_is_no_command(text: str, obeyed: bool) -> None:
+    found = find_commands(text)
+    assert (len(found.good), len(found.bad)) == (obeyed, not obeyed)
+
+
 def test_a_command_is_no_rest_of_the_one_above() -> None:
     found = find_commands(f"perf fix: {TITLE} and\nperf expected: it has to", "perf")
     assert [(command.word.value, command.argument) for command in found.good] == [

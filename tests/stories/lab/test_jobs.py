@@ -409,9 +409,12 @@ def test_the_base_that_a_patch_names_and_a_series(lab_world: World, report: Repo
     base = "1" * 40
     name = posting(lab_world, f"Scan less.\n---\n{DIFF}\nbase-commit: {base}\n", to=message_id(report))
     series = posting(lab_world, to=message_id(report), subject="[PATCH v2 2/3] mm: x", message_id="second@dev.example")
+    short = posting(lab_world, to=message_id(report), subject="[PATCH2/3] mm: y", message_id="short@dev.example")
     lab_world.read()
     assert requested_patch(name).base == base
-    assert (requested_patch(name).in_series, requested_patch(series).in_series) == (False, True)
+    assert not requested_patch(name).in_series
+    assert requested_patch(series).in_series
+    assert requested_patch(short).in_series
 
 
 # --- A day of a lab ---
