@@ -158,7 +158,9 @@ def _read(data: mmap.mmap, name: str) -> Iterator[RawMail]:
     while True:
         following = _next_separator(data, begin)
         end = following.start() if following else len(data)
-        if following and end - begin <= _EMPTY:  # of which 350 kB may unpack to millions
+        if (
+            following and end - begin <= _EMPTY and not data[begin:end].strip(b"\r\n")
+        ):  # of which 350 kB may unpack to millions
             begin, position = following.end(), following.start()
             continue
         raw = data[begin : min(end, begin + LIMIT)]
@@ -171,7 +173,7 @@ def _read(data: mmap.mmap, name: str) -> Iterator[RawMail]:
         begin, position = following.end(), following.start()
 
 
-_EMPTY = 2  # bytes between two separators that are no mail: the line end that closes it
+_EMPTY = 4  # bytes between two separators, if they are line ends
 
 
 def _as_sent(raw: bytes) -> bytes:
