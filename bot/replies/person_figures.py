@@ -21,7 +21,7 @@ LOSS = re.compile(
     r"\b(?:perf(?:ormance)?[ -])?(?:regress\w*|degrad\w*|slow(?:er|s|ed|ing)?(?:[- ]?downs?)?\b"
     r"|drop(?:s|ped|ping)?\b|decreas\w*|delay\w*|worse|reduc(?:ed|tion)\b|declin\w+|fell\b|loss\b|longer\b"
     r"|lag(?:s|ging|gy)?\b|stutter\w*|sluggish\w*|crawl\w*|glacial\w*|collaps\w*|tank(?:s|ed|ing)\b|plummet\w*"
-    r"|halved|half (?:as|of|the)|down (?:by )?~?\d|up by\b|up from \d"
+    r"|halved|half (?:as|of|the)|(?:to|in|by) half\b|down (?:by )?~?\d|up by\b|up from \d"
     r"|lose[sd]?\b|lost (?:about |around |up to )?~?\d|lower\b|fewer \w+/s"
     r"|(?:\dx|times|twice|double) as (?:long|slow|expensive)|as long\b.{0,30}\bas before)"
     r"|(?<![\w.])-(?:\d{1,2}(?:\.\d)?\s?%|\d/\d\b)|\d (?:hours?|minutes?|days?) instead of \d",

@@ -131,7 +131,8 @@ _SPEED = re.compile(
 )
 # What is wrong if it isn't speed. Such a mail needs figures of speed as well.
 _BROKEN = re.compile(
-    r"\b(?:crash\w*|panic\w*|oops(?:es)?|use-after-free|null pointer|segfault\w*|corrupt\w*|data loss|oom|kasan|syzbot"
+    r"\b(?:crash\w*|panic\w*|oops(?:es)?|use-after-free|null pointer|seg(?:mentation )?fault\w*|corrupt\w*|data loss"
+    r"|oom|kasan|syzbot"
     r"|deadlock\w*|lock-?ups?|rcu\w* (?:detected )?stall\w*|hung task\w*|hangs?\b(?! off)|infinite loop|unbootable"
     r"|fails? to (?:boot|build|compile|mount)|does(?: not|n't) (?:boot|build|compile|work)"
     r"|can(?: ?not|'t) (?:boot|build|compile|mount|connect|load)|(?:build|compile) (?:fail\w*|error\w*)|warning: cpu"
@@ -162,14 +163,22 @@ SUBJECT_WORDS = "|".join(
 )
 
 
+def _measures(text: str) -> bool:
+    """Whether it names a benchmark; xfstests tells what works, and seldom how fast."""
+    suite = SUITES.search(text)
+    return suite is not None and not suite[0].lower().startswith("xfstest")
+
+
 def _signs(mail: MailText, report: PersonReport, reading: Reading) -> Iterator[tuple[str, int]]:
     """Yield what speaks for and against a report, and how much; nothing if no loss, or no speed, is spoken of."""
-    speed = [text for text in mail.all if _SPEED.search(text) or (SUITES.search(text) and LOSS.search(text))]
+    speed = [text for text in mail.all if _SPEED.search(text) or (_measures(text) and LOSS.search(text))]
     if not speed or not any(LOSS.search(text) or _POOR.search(text) for text in mail.all):
         return
     yield "speed", 1
     if any(LOSS.search(text) or _POOR.search(text) for text in speed):
         yield "a loss of speed", 2
+    elif not report.magnitude:
+        yield "no loss of speed", -2
     if _SLOWDOWN.search(mail.subject):
         yield "a slowdown in the subject", 3
     elif _STRONG.search(mail.subject) or (LOSS.search(mail.subject) and (_SPEED.search(mail.subject) or report.suite)):

@@ -329,6 +329,11 @@ OFFERS: tuple[tuple[str, str, bool], ...] = (
     ("[RFC] performance regression since 6.12", f"Bisected to {SHA[:12]}; what shall we do?", True),
     ("NVMe performance bug since kernel 6.12", "A copy takes over 160 s, with 6.11 it took 75 s.", True),
     ("NVMe performance problem", "A copy takes over 160 s.", False),
+    # Something broke, and a word of speed stands beside it
+    ("[REGRESSION] load shown as 0", f"Since {SHA[:12]} it is wrong, though the disk's latency is 4 ms.", False),
+    ("regression by the new allocator", f"runtime: a segmentation fault since {SHA[:12]}.", False),
+    ("[REGRESSION] xfstests generic/285", f"It is a regression of xfstests since {SHA[:12]}.", False),
+    ("Write throughput of 6.12", "With 6.11 it was 20 MB/s, now it is cut to half.", True),
 )
 
 
