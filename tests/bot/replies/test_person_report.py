@@ -333,7 +333,6 @@ OFFERS: tuple[tuple[str, str, bool], ...] = (
     ("[REGRESSION] load shown as 0", f"Since {SHA[:12]} it is wrong, though the disk's latency is 4 ms.", False),
     ("regression by the new allocator", f"runtime: a segmentation fault since {SHA[:12]}.", False),
     ("[REGRESSION] xfstests generic/285", f"It is a regression of xfstests since {SHA[:12]}.", False),
-    ("Write throughput of 6.12", "With 6.11 it was 20 MB/s, now it is cut to half.", True),
 )
 
 
