@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from email.message import Message
+from itertools import groupby, zip_longest
 
 from bot.mail.message import without_frame
 
@@ -41,7 +42,9 @@ _ANSWER = re.compile(
     rf"(?:^[ \t]*|[:('\"#<\[][ \t]*|\b(?:said|returned|replied|reason|error|smtp;?) [:('\"]?){_SAID}", re.M | re.I
 )
 # The same right after the address: "a@b: 550 …", "a@b (550 …", "a@b => 550 …"
-_NEXT_TO_IT = re.compile(rf"[ \t]*[\"'>)\]]?[ \t]*(?:[:,(]|[=-]>|[-\u2013\u2014])?[ \t]*{_SAID}", re.M | re.I)
+_NEXT_TO_IT = re.compile(
+    rf"[ \t]{{0,9}}+[\"'>)\]]?[ \t]{{0,9}}+(?:[:,(]|[=-]>|[-\u2013\u2014])?[ \t]{{0,9}}+{_SAID}", re.M | re.I
+)
 # Without a code: "User a@b unknown", "No such mailbox"
 _UNKNOWN = re.compile(
     r"\b(?:user|recipient|mailbox|address|account)\b[^\n]{0,120}\b(?:unknown|not found|does not exist|doesn't exist"
@@ -145,17 +148,18 @@ def _answered(text: str) -> Iterator[tuple[str, str]]:
     """Yield each address that has a server's answer beside it in its line, or below it before another address."""
     text = text[: returned.start()] if (returned := _RETURNED.search(text)) else text
     matches = [(match, match[0].strip("()[]\"'.:").lower()) for match in _ADDRESS.finditer(text)]
-    for number, (match, address) in enumerate(matches):
-        others = (other.start() for other, name in matches[number + 1 :] if name != address)
-        end = min(match.end() + _ANSWERED_WITHIN, next(others, len(text)))
-        line, line_ends = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())
-        if answer := _NEXT_TO_IT.match(text, match.end()):
-            yield address, " ".join(answer["said"].split())
-        elif answer := _ANSWER.search(text, line, match.start()):
-            said = text[answer.start("said") : line_ends if line_ends >= 0 else len(text)]
-            yield address, " ".join(said.split())[:300]
-        elif answer := _ANSWER.search(text, match.end(), end):
-            yield address, " ".join(answer["said"].split())
+    groups = [list(group) for _, group in groupby(matches, key=lambda pair: pair[1])]
+    for group, following in zip_longest(groups, groups[1:]):
+        ends = following[0][0].start() if following else len(text)  # where another address begins
+        for match, address in group:
+            line, line_ends = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())
+            if answer := _NEXT_TO_IT.match(text, match.end()):
+                yield address, " ".join(answer["said"].split())
+            elif answer := _ANSWER.search(text, line, match.start()):
+                said = text[answer.start("said") : line_ends if line_ends >= 0 else len(text)]
+                yield address, " ".join(said.split())[:300]
+            elif answer := _ANSWER.search(text, match.end(), min(match.end() + _ANSWERED_WITHIN, ends)):
+                yield address, " ".join(answer["said"].split())
 
 
 def _undelivered(text: str) -> dict[str, str]:

@@ -130,6 +130,10 @@ def known() -> dict[str, bytes]:
         "dashes below a fix": first + f"\n\n{LINK}Possible fix\n{'-' * 40}\n".encode(),
         "figures": first + b"\n\n" + (b"0" * 19_900 + b"\n") * 40,
         "ellipses": head + b"\n\n" + b"...\n" * 19_000,
+        "blanks behind addresses that bounce": (
+            head.replace(b"mal@evil", b"mailer-daemon@evil") + b"\n\n" + (b"a@b.c" + b" " * 980 + b"\n") * 60
+        ),
+        "addresses that bounce": head.replace(b"mal@evil", b"mailer-daemon@evil") + b"\n\n" + b"a@b.c\n" * 10_000,
         "a long address that bounces": (
             head.replace(b"mal@evil", b"mailer-daemon@evil")
             + b"\nContent-Type: multipart/report; report-type=delivery-status; boundary=b\n\n--b\n"
