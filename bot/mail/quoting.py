@@ -134,9 +134,12 @@ _SPEAKS = re.compile(
 )
 # Attributions without "wrote", an address or a day: "Thus spake Lee:", "@lee commented on this:", "[Lee wrote]"
 _SAYS = re.compile(
-    r"\s{0,4}(?!(?:The|It|This|That|My|Our|Git|I|We)\b)[A-Z@].{0,60}\b(?:says|spake|spoke|sprach|answered|replied"
-    r"|commented|posted|(?:answer|reply) was)\b.{0,40}[:：]\s*\Z"
-    rf"|\s{{0,4}}\[[^\]]{{1,60}}{WROTE}.{{0,20}}\]\s*\Z"
+    rf"(?:(?=\s{{0,4}}\S+ [A-Z]){_NAME}|\s{{0,4}}@[\w-]{{1,40}}) (?:says|answered|replied|commented|posted)"
+    rf"(?: on [\w ]{{1,40}})?\s?[:：]\s*\Z"
+    rf"|\s{{0,4}}(?:Thus|Also) (?:spake|spoke|sprach){_NAME}\s?[:：]\s*\Z"
+    rf"|{_NAME}['’]s (?:answer|reply) was\s?[:：]\s*\Z"
+    rf"|\s{{0,4}}\[[^\]]{{1,60}}{WROTE}.{{0,20}}\]\s*\Z",
+    re.A,
 )
 # "Lee Park ---09/01/2026 06:00:00 AM---Hello", as HCL Notes writes it
 _NOTES = re.compile(r"-{3}\d{1,4}[./-]\d{1,2}[./-]\d{1,4} \d{1,2}:\d\d")

@@ -51,13 +51,15 @@ FIXES = (
             "It is not in my tree yet.",
             "Picked this up by mistake, it's out of the tree again.",
             "Queued for the wrong tree, removed again.",
+            "I've put it into my debug branch, it's slower there.",
+            "I just added this to our queue of things to test.",
         ),
         cue=words(
             r"^ /(?:applied|queued|merged|picked up)(?=[,.!]|\Z| (?:thanks?|thx|thank you|up|for|to|in)\b)/",
             "^ ok|okay|thanks|both|all|series|now|great|i've|i_have applied|queued|picked_up|merged",
             "^ thanks,|thanks /taken(?=[.!,]|\\Z)/",
-            "<i have>|i now|just|also? added|put|taken this|it|that|them|these|both to|into|in|for my|our …"
-            " tree|branch|queue",
+            "<i have>|i now|just|also? added|put|taken this|it|that|them|these|both to|into|in|for my|our"
+            " fix|fixes|urgent|next|for-next|for-linus|stable tree|branch|queue",
             r"^ /(?:applied|added|pushed|pulled|taken|queued|merged)(?: it| this| them)? (?:to|into|in|for)"
             r" (?:the |my |our )?[\w\/.-]*(?:[-\/.]\w|tree|branch|queue|next)/",
             r"/(?:^now|sits|sitting|is|are|it's) (?:now )?in (?:the [\w\/.-]+|(?:my|our)(?: [\w\/.-]+)?)"

@@ -98,7 +98,11 @@ RULES = (
             "With the series the score is still 9% under that of the parent.",
             "Throughput stays below the base even when both patches are in.",
         ),
-        no=("we tested a part of the series.", "The parent is still below the limit of the disk."),
+        no=(
+            "we tested a part of the series.",
+            "The parent is still below the limit of the disk.",
+            "Latency stays below the base now.",
+        ),
         cue=words(
             "part|partly|partial|partially recover*|fix*|restor*|resolv*|help*|improv*|mitigat*",
             "recover*|fix*|restor*|resolv*|help*|improv*|mitigat* …… partly|partially|not_fully|not_entirely|"
@@ -107,7 +111,8 @@ RULES = (
             "not fully|entirely|completely|totally recover*|fix*|restor*|resolv*",
             "half|part|third|some|/\\d\\/\\d/ of … <regression> … left|remains|there",
             "still … lower|worse|slower|higher than … parent|before",
-            "still|remains|remain|stays|stay …… below|under … parent|base|baseline|before",
+            "performance|throughput|score|bandwidth|iops|we …… still|remains|remain|stays …… below|under … parent|base|"
+            "baseline",
         ),
         unless=(_IF, _RERUN),
         by=By.OPERATOR,
@@ -173,7 +178,7 @@ RULES = (
             "no performance|throughput difference|diff|change|changes",
             "<not> any? better|faster",
             "far from gone|fixed|resolved|recovered",
-            "still measure|measured …… <regression>|drop … after|with|on",
+            "still measure …… <regression>|drop … after|with",
             "<performance> is|was|are|were the? same as /[0-9a-f]{7,40}\\b/",
             "<no longer seen> see|observe … performance|throughput|score|improvement … recover*|restored|improved|back",
             "/(?:does|did|do)(?:n't| not)/ do the_trick|any_good",
@@ -203,7 +208,6 @@ RULES = (
         cue=words(
             "<regression>|<performance> …… <gone>",
             "<performance> … come|comes|came back",
-            "performance|throughput|score|numbers|results is|are|was|were now? back where",
             "performance|throughput|score is|was now? /back(?=[.!,]|\\Z| to (?:normal|the (?:level|parent|baseline)))/",
             "restor*|recover* …… level …… parent|base|before",
             "get|gets|got|brings|bring … <performance>|performance … back",
@@ -261,12 +265,23 @@ RULES = (
             "<regression>|<performance> …… <gone>",
             "<patch>|it|this …… <fixes>|help|helps|helped it|this|that|the|all|our|both|on|a_lot|much",
             "<no longer seen> … see|observe|reproduce … <regression> … <anymore>",
+            "performance|throughput|score|numbers|results is|are now? back where it_was|they_were|it_should_be",
         ),
         unless=(
             _NO_RESULT,
             _DENIES,
+            Unless(
+                "names what it is back at",
+                words("back_where …… before|with|after|of the fix|patch|culprit|<regression>"),
+            ),
             Unless("depends on the patch", words("if the|this|your patch|series")),
-            Unless("is to come, or was not measured", words("once|until|as_soon_as", "<not> …… measured|benchmarked")),
+            Unless(
+                "is to come, or was not measured",
+                words(
+                    "once|until|as_soon_as the? <regression>",
+                    "<not> …… measured|benchmarked …… performance|throughput|yet",
+                ),
+            ),
         ),
         by=By.OPERATOR,
         question=False,
