@@ -112,12 +112,12 @@ _REVERT_LINE = re.compile(
 )
 # "Commit <sha> costs 30%. Revert it."
 _REVERT_IT = re.compile(
-    r"(?:^|[.!] )(?:(?:so|thus|hence|therefore|please),? |let's )?revert (?:it|(?:that|this|the) (?:commit|patch"
-    r"|change))(?=[.,!]|$)",
-    re.M | re.I,
+    r"(?:\A|\n[ \t]*\n[ \t]*|[.!]\s{1,4})(?:(?:so|thus|hence|therefore|please),? |let's )?"
+    r"revert (?:it|(?:that|this) commit)(?=[.,!]|\s*\Z|\n)",
+    re.I,
 )
 _NAMED = re.compile(r"\bcommit\s([0-9a-f]{7,40})\b", re.I)
-_BARE_REVERT = re.compile(rf"[ \t]*(?:Revert|Back out):? (?=[^\s{_QUOTES}])", re.I)
+_BARE_REVERT = re.compile(rf"[ \t]*(?:Revert|Back out(?=:? [\w/.,+-]{{1,40}}: )):? (?=[^\s{_QUOTES}])", re.I)
 MAX_TRAILERS = 500
 
 

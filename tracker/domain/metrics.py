@@ -44,9 +44,9 @@ RULES: tuple[DirectionRule, ...] = (
     DirectionRule("unknown", r"^latency_[<>]?=?\d+\w*%$", "fio's histogram: the share of one bucket, not a latency", "fio"),
     # How much the runs differ, whatever it is that they measure.
     DirectionRule("lower", r"(?:^|[._-])(?:std-?dev|std_dev|stdev|std-?err|variance|variation|deviation|cv|rsd)%?(?:[._-]|$)"
-         r"|[._-](?:std|sd|sem|mad|iqr|range|spread)%?$", "a spread: steadier is better"),
+         r"|[._-](?:std|sd|sem|mad|iqr|spread)%?$", "a spread: steadier is better"),
     # By suite, where the name alone is misleading or says nothing.
-    DirectionRule("higher", r"latency_(?:under_|below_|within_)?[\d.]+(?:us|ms)%$", "the share of requests that were answered within that time"),
+    DirectionRule("higher", r"latency_(?:under_|below_|within_)?[\d.]+(?:us|ms)%$", "the share of requests that were answered within that time", r"(?!fio).*"),
     DirectionRule("higher", r"^\d+\.(?:threads|processes)$", "will-it-scale's operations by the number of tasks", "will-it-scale"),
     DirectionRule("higher", r"faults", "pft counts the page faults that it manages to take", "pft"),
     DirectionRule("higher", r"^median", "vm-scalability reports the median throughput of its threads", "vm-scalability"),
@@ -93,7 +93,7 @@ RULES: tuple[DirectionRule, ...] = (
          "waiting and waste"),
     DirectionRule("higher", r"(?:^|[._-])per[._-](?:watt|joule|wh)|/(?:watt|joule|wh|j)$", "work for the same energy"),
     DirectionRule("higher", r"(?:^|[._-])(?:ipc|bytes(?:[._-]per[._-]|/)cycle)$", "work for the same cycles"),
-    DirectionRule("lower", r"(?:^|[._-])(?:cpi|cycles(?:[._-]per[._-]|/)\w+)$", "cycles for the same work"),
+    DirectionRule("lower", r"(?:^|[._-])(?:cpi|cycles(?:[._-]per[._-]|/)(?:block|byte|call|element|iteration|op|operation|packet|page|request|transaction))$", "cycles for the same work"),
     DirectionRule("lower", r"(?:^|[._-])(?:max|peak)?[._-]?rss(?:[._-](?:[kmg]i?b|bytes))?$", "memory for the same work"),
     DirectionRule("lower", r"joule|energy|watt", "energy for the same work"),
     # Larger is better: work per time.

@@ -284,9 +284,10 @@ _OF_LISTS = re.compile(
 )
 # Those whose lists everybody can read: of the kernel and what is near it. Others may be a company's own.
 _PUBLIC_LISTS = re.compile(
-    r"[@.](?:vger\.kernel\.org|kvack\.org|lists\.(?:linux\.dev|linuxfoundation\.org|infradead\.org|sourceforge\.net"
-    r"|freedesktop\.org|ozlabs\.org|linaro\.org|01\.org|debian\.org|samba\.org|xenproject\.org|gnu\.org|suse\.com"
-    r"|opensuse\.org|nongnu\.org))\Z"
+    r"[@.](?:vger\.kernel\.org|kvack\.org|lists\.(?:linux\.dev|linux-?foundation\.org|infradead\.org|sourceforge\.net"
+    r"|freedesktop\.org|ozlabs\.org|linaro\.org|01\.org|samba\.org|xenproject\.org|gnu\.org|suse\.com|opensuse\.org"
+    r"|nongnu\.org|osuosl\.org|linux\.it|linbit\.com|orangefs\.org|cs\.columbia\.edu|zx2c4\.com|open-mesh\.org"
+    r"|cip-project\.org|lttng\.org))\Z|\A(?:kasan-dev|syzkaller(?:-bugs)?|syzkaller-lts-bugs)[@.]googlegroups\.com\Z"
 )
 # The people and the software behind a list, such as its moderators
 _BEHIND_LISTS = re.compile(

@@ -284,6 +284,9 @@ def test_a_fixes_trailer_may_name_several_commits() -> None:
         ("Commit 3b1f0c9d2e44 walks twice.\n\nSo revert that commit.", ("3b1f0c9d2e44",), ()),
         ("Commit 3b1f0c9d2e44 needs commit deadbeef12. Revert it.", (), ()),  # which of them?
         ("Commit 3b1f0c9d2e44 was fine. We could revert it.", (), ()),
+        ("Since commit 3b1f0c9d2e44 it is fast; if it breaks, we can\nrevert it.", (), ()),
+        ("Commit 3b1f0c9d2e44 helps, so we should not\nrevert that commit.", (), ()),
+        ("My patch removed what commit 3b1f0c9d2e44 had added. So revert the patch.", (), ()),
         ("This does not revert commit 3b1f0c9d2e44.", (), ()),
         ("Don't revert commit 3b1f0c9d2e44.", (), ()),
         ("I’d rather you don’t revert 3b1f0c9d2e44.", (), ()),
