@@ -149,17 +149,19 @@ def _answered(text: str) -> Iterator[tuple[str, str]]:
     text = text[: returned.start()] if (returned := _RETURNED.search(text)) else text
     matches = [(match, match[0].strip("()[]\"'.:").lower()) for match in _ADDRESS.finditer(text)]
     groups = [list(group) for _, group in groupby(matches, key=lambda pair: pair[1])]
+    above = 0  # where the address before ends: what stands between it and the next one is about that
     for group, following in zip_longest(groups, groups[1:]):
         ends = following[0][0].start() if following else len(text)  # where another address begins
         for match, address in group:
             line, line_ends = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())
             if answer := _NEXT_TO_IT.match(text, match.end()):
                 yield address, " ".join(answer["said"].split())
-            elif answer := _ANSWER.search(text, line, match.start()):
+            elif answer := _ANSWER.search(text, max(line, above), match.start()):
                 said = text[answer.start("said") : line_ends if line_ends >= 0 else len(text)]
                 yield address, " ".join(said.split())[:300]
             elif answer := _ANSWER.search(text, match.end(), min(match.end() + _ANSWERED_WITHIN, ends)):
                 yield address, " ".join(answer["said"].split())
+            above = match.end()
 
 
 def _undelivered(text: str) -> dict[str, str]:

@@ -86,7 +86,7 @@ REVERTED_TITLE = re.compile(rf"(.{{1,400}}?)[{_QUOTES}]\.?[ \t]*(?:\n(?![ \t])|\
 # "This reverts commit <sha>", "reverts commits <sha> and <sha>", "by reverting parts of <sha>"; up to the first sha
 # "reverts the changes introduced by commit <sha>", "reverts Lee's commit <sha>", "reverts the mm bits of <sha>"
 REVERTS_OF = (
-    r"(?:(?:the|all|most|parts?|bits?|hunks?|changes?|following|of|from|in|introduced|made|done|by|[\w-]{1,30}['’]s"
+    r"(?:(?:the|all|most|parts?|bits?|hunks?|changes?|following|of|from|in|introduced|made|done|by|\S{1,30}['’]s"
     r"|[\w/.-]{1,30}(?=\s(?:bits?|parts?|hunks?|changes?)\s))\s{1,20}){0,5}(?:commits?:?\s{1,20})?"
     r"(?:<?https?://\S{5,200}?[/=](?=[0-9a-f]{7,40}\b))?"
 )

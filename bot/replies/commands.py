@@ -176,7 +176,8 @@ def _read(
         return None if foreign else BadCommand(text[:200], f"unknown command {(name or text[:30])!r}", number)
     word = _SPELLINGS.get(name) or Word(name)
     argument = written[match.start(2) :].strip()
-    if match[0][match.end(1) :].startswith("?") and not argument:
+    is_question = match[0][match.end(1) :].lstrip().startswith("?")
+    if is_question or (word not in _NEEDS_ARGUMENT and text.rstrip().endswith("?")):
         return BadCommand(text, f'"{text[:30]}" is a question, and no command', number)
     if word is Word.DUP:
         argument = _OF.sub("", argument, count=1)

@@ -146,14 +146,16 @@ class View:
         return removal_event(commit, self.tree, self.role, self.day, landing.gone_at or self.now)
 
     def _was_there_before(self, landing: LandingState, report: int) -> bool:
-        """Whether a commit came into a mainline before every culprit that is in it: then it fixes none of them."""
+        """Whether a commit is in an older version of the mainline than every culprit: then it fixes none of them.
+        Within a version, or before the next one, either may have been merged first.
+        """
+        version = versions.parse(landing.tag)
+        if self.role is not TreeRole.MAINLINE or version is None:
+            return False
         related = self.tracked.commits[report].items()
         landings = (self.landings.get(sha) for sha, commit in related if commit.part is Part.CULPRIT)
-        culprits = [other.merged_at or other.at for other in landings if other and other.is_present]
-        entered = landing.merged_at or landing.at
-        if self.role is not TreeRole.MAINLINE or not culprits or entered is None:
-            return False
-        return all(culprit is not None and entered < culprit for culprit in culprits)
+        tags = [culprit.tag for culprit in landings if culprit and culprit.is_present]
+        return bool(tags) and all((other := versions.parse(tag)) is None or version < other for tag in tags)
 
 
 def landing_event(

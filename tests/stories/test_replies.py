@@ -72,6 +72,17 @@ def test_a_commit_that_was_there_before_the_culprit_fixes_nothing(world: World) 
     assert state(report) == "fix_proposed"
 
 
+def test_within_a_version_a_fix_may_have_been_merged_before_the_culprit(world: World) -> None:
+    """As when two trees are pulled in one merge window."""
+    fix = world.commit("mm: charge in batches")
+    report = world.report()
+    world.tag("v9.1-rc1")
+    world.post(DANA, f"#lkp fix: {fix[:12]}", to=message_id(report))
+    world.read()
+    world.track()
+    assert state(report) == "fixed"
+
+
 def test_the_author_answers_in_plain_words(world: World) -> None:
     report = world.report()
     world.post(DANA, "We take the lock twice there. I have to think about it.", to=message_id(report))

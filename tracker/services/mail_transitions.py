@@ -77,6 +77,8 @@ def is_dead(reply: str) -> bool:
     if _DEAD.search(reply):
         return True
     code = _CODE.search(reply)
+    if "sender" in reply.lower():  # it speaks of us
+        return False
     says_nothing = not _STATUS.search(reply) and (code is None or code[0] in ("550", "551", "552", "553"))
     return says_nothing and bool(_NO_SUCH_USER.search(reply))
 

@@ -160,7 +160,8 @@ PROMISES = (
             "<i am> … <looking>",
             "^ ok|okay|sure|thanks|hi? will|looking|checking look|check|into|investigate|take_a_look|have_a_look|"
             "test|try",
-            "^ looking|checking|digging|investigating into|at|it|this|now",
+            "^ /(?:looking|checking|digging|investigating)(?: (?:into|at))?(?: (?:it|this|that))?"
+            "(?: now)?(?=[.!]|\\Z)/",
         ),
         unless=(NEGATED, REPORTED),
         question=False,

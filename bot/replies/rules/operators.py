@@ -176,7 +176,8 @@ RULES = (
             "still slow|slower|bad|low|regressed",
             "even slower|worse|lower",
             "no performance|throughput difference|diff|change|changes",
-            "<not> any? better|faster",
+            "it|this|that|performance|throughput|score is|was|got|gets? <not> any? better|faster",
+            "isn't|wasn't any? better",
             "far from gone|fixed|resolved|recovered",
             "still measure …… <regression>|drop … after|with",
             "<performance> is|was|are|were the? same as /[0-9a-f]{7,40}\\b/",
@@ -187,7 +188,14 @@ RULES = (
             "nothing has? /changed(?=[.!,]|\\Z| (?:here|for|on our|with))/",
             "no /(?:change|improvement)(?=[.!,]|\\Z| (?:here|for|on our|with))/",
         ),
-        unless=(_IF, _RERUN, REPORTED, Unless("says that it is gone", words("parent|base", "<gone>", "<anymore>"))),
+        unless=(
+            _IF,
+            _RERUN,
+            REPORTED,
+            Unless(
+                "says that it is gone, or what is without it", words("parent|base", "<gone>", "<anymore>", "without")
+            ),
+        ),
         by=By.OPERATOR,
         question=False,
         improvement=False,

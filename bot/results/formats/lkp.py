@@ -392,9 +392,13 @@ class _Plain(yaml.BaseLoader):
     aliases but for strings, and lists and mappings of these: Ruby writes them for what it shares.
     """
 
+    _aliases = 0
+
     def compose_node(self, parent: Any, index: Any) -> Any:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-        if self.check_event(yaml.AliasEvent) and not _is_flat(self.anchors.get(event.anchor)):
+        is_alias = self.check_event(yaml.AliasEvent)
+        self._aliases += is_alias
+        if is_alias and (self._aliases > _MOST_ALIASES or not _is_flat(self.anchors.get(event.anchor))):
             problem = "an alias (*name), which is not supported"
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
         return super().compose_node(parent, index)
@@ -407,6 +411,9 @@ class _Plain(yaml.BaseLoader):
             twice = key.value
             raise yaml.MarkedYAMLError(problem=f"duplicate key {twice[:80]!r}", problem_mark=node.start_mark)
         return super().construct_mapping(node, deep)
+
+
+_MOST_ALIASES = 100
 
 
 def _is_flat(node: yaml.Node | None) -> bool:

@@ -235,6 +235,8 @@ def test_the_answer_to_a_mail_that_just_passed(own: str) -> None:
         'Subject: [PATCH] Back out "mm: scan"\n\nhi\n',
         'Subject: [PATCH] Partially revert "mm: scan"\n\nhi\n',
         f"Subject: [PATCH] x\n\nCommit {SHA[:12]} is slow. Revert it.\n",
+        f"Subject: [PATCH] x\n\nThis reverts Lee’s commit {SHA[:12]}.\n",
+        f"Subject: [PATCH] x\n\nThis reverts Müller's commit {SHA[:12]}.\n",
         f'Subject: [PATCH] x\n\nFixes: deadbeef1234 ("a"), {SHA[:12]} ("b")\n',
         'Subject: [PATCH] x\n\nFixes: deadbeef1234: ("mm: scan")\n',
         f"Subject: [PATCH] x\n\nThis reverts\u00a0commit\u00a0{SHA[:12]}.\n",

@@ -147,6 +147,7 @@ def test_a_broken_bounce_breaks_nothing(at: int, junk: bytes, gone: int) -> None
         ("dana@dev.example: User unknown", True),
         ("no reason given", False),
         ("450 user unknown for now", False),
+        ("550 5.0.0 Sender address bot@lab.example does not exist", False),
         ("550 No such user here", True),
         ("550 5.1.8 bad address of the sender", False),  # our fault, not his
         ("550 5.7.1 user unknown to our filter", False),
@@ -316,6 +317,7 @@ TEXT = "From: MAILER-DAEMON@mx.example\nTo: perfbot@bot.example.org\nSubject: De
         ('"dana@dev.example", 550 User unknown\n', "550 User"),
         ("550 5.1.1 <dana@dev.example>: Recipient rejected: User unknown\n", "550 5.1.1 <dana"),
         ("550 5.1.1 dana@dev.example User unknown\n", "550 5.1.1 dana"),
+        ("550 5.1.1 user unknown: lee@dev.example; it was also sent to dana@dev.example\n", ""),
         ("收件人（dana@dev.example）不存在。\nRCPT TO: 550 User not found: dana@dev.example\n", "550 User not found"),
         (
             "permanent errors\n<dana@dev.example>\n    (reason: 550 5.1.1 <dana@dev.example>... User unknown)\n\n"

@@ -122,7 +122,10 @@ def test_what_a_mail_program_wraps_of_an_argument_belongs_to_it(text: str, argum
     assert find_commands(text).good[0].argument == argument
 
 
-@pytest.mark.parametrize(("text", "obeyed"), [("#lkp invalid?", False), ("#lkp invalid.", True), ("#lkp test?", False)])
+@pytest.mark.parametrize(
+    ("text", "obeyed"),
+    [("#lkp invalid?", False), ("#lkp invalid ?", False), ("#lkp invalid noise?", False), ("#lkp invalid.", True)],
+)
 def test_a_question_is_no_command(text: str, obeyed: bool) -> None:
     found = find_commands(text)
     assert (len(found.good), len(found.bad)) == (obeyed, not obeyed)

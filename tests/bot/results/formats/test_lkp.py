@@ -292,6 +292,7 @@ BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
             "",
         ),  # as Ruby and labs write it
         (OLD, JOB + "one: *1\n", "can't read YAML: an alias (*name)"),
+        (OLD, JOB + "a: &a [x, x]\n" + "".join(f"k{n}: *a\n" for n in range(101)), "can't read YAML: an alias"),
         (OLD, JOB + "suite: again\n", "job.yaml, line 1: can't read YAML: duplicate key 'suite'"),
         (OLD, JOB + "x: [" + "[" * 5000, "job.yaml"),
         (OLD, "- a list\n", "job.yaml: expected a mapping, found list"),
