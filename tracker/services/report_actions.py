@@ -153,11 +153,13 @@ def _tags(text: str) -> str:
 
 
 def _other_report(text: str) -> str:
-    """Return the sha of another report's culprit, of a link to its page, too; a link to its mail is looked up here."""
+    """Return what names another report: the sha of its culprit, also from a link to its page, or the Message-ID of its
+    mail, from a link to that.
+    """
+    if message_id := _message_id(text):
+        return message_id
     if page := _REPORT_PAGE.search(text):
         text = page[1]
-    elif (name := _message_id(text)) and (report := _report_of_mail(name)):
-        text = report.culprit.sha
     if not _SHA.match(text):
         raise InvalidInput(f"expected the sha of another report's culprit; found {text[:40]!r}")
     return text.lower()
@@ -253,13 +255,15 @@ def check(event: EventData, reports: Collection[int]) -> EventData:
                 _check_released(end, event.occurred_at)
             return corrections.checked(event, reports)
         case EventKind.DUPLICATE | EventKind.SUCCEEDED:
-            same = catalog.reports_of(event.remark).values_list("pk", "culprit__sha")[:10]
+            by_mail = _report_of_mail(event.remark) if "@" in event.remark else None
+            culprit = by_mail.culprit.sha if by_mail else event.remark
+            same = catalog.reports_of(culprit).values_list("pk", "culprit__sha")[:10]
             if not same:
                 raise InvalidInput(f"expected the sha of another report's culprit; no report has {event.remark}")
             others = [sha for pk, sha in same if pk not in reports]
             if not others:
                 raise InvalidInput(f"{event.remark} is the report itself; expected another report's culprit")
-            return replace(event, remark=(others[0] if len(others) == 1 else event.remark)[:10])
+            return replace(event, remark=(others[0] if len(others) == 1 else culprit)[:10])
         case EventKind.FIX_PROPOSED:
             _check_fix(event, reports)
         case EventKind.ASSIGNED if event.remark and event.remark != event.actor:
