@@ -76,11 +76,10 @@ def is_dead(reply: str) -> bool:
     """Return whether a failure means that the address does not exist, rather than that this mail was rejected."""
     if _DEAD.search(reply):
         return True
-    code = _CODE.search(reply)
-    if "sender" in reply.lower():  # it speaks of us
+    if _STATUS.search(reply) or "sender" in reply.lower():  # which is us
         return False
-    says_nothing = not _STATUS.search(reply) and (code is None or code[0] in ("550", "551", "552", "553"))
-    return says_nothing and bool(_NO_SUCH_USER.search(reply))
+    code = _CODE.search(reply)
+    return (code is None or code[0] in ("550", "551", "552", "553")) and bool(_NO_SUCH_USER.search(reply))
 
 
 def record_failures(
