@@ -41,9 +41,9 @@ from tracker.domain.deadlines import ReportClock, Stage, report_clock
 from tracker.domain.events import OPEN, Awaited, EventData, EventKind, State, Verdict
 from tracker.domain.report_state import ReportState, effective_events, fold
 from tracker.domain.text import lore_url
-from tracker.models import Event, Message, OutgoingMail, OutgoingState, Purpose, ReleaseCandidate, Reminder, Report
+from tracker.models import Message, OutgoingMail, OutgoingState, Purpose, ReleaseCandidate, Reminder, Report
 from tracker.models.mail import WAITING
-from tracker.services import database, mail_transitions
+from tracker.services import database, event_log, mail_transitions
 from tracker.services.database import Lock
 
 log = logging.getLogger(__name__)
@@ -209,10 +209,9 @@ def candidates_of(
     """Return the reports of these mails with their clocks, in a constant number of queries. `without`: reminders that
     do not count.
     """
-    events: dict[int, list[EventData]] = {row.about.pk: [] for row in rows}
-    for event in Event.objects.filter(report__in=list(events)):
-        events[event.report_id].append(event.value())
-    reminded = reminded_at(list(events), without)
+    keys = [row.about.pk for row in rows]
+    events = event_log.values_of(keys)
+    reminded = reminded_at(keys, without)
     # The releases in development, with the number of their latest -rc
     in_development = ReleaseCandidate.objects.filter(release__released_at=None).order_by("number")
     candidates = dict(in_development.values_list("release__version", "number"))

@@ -10,7 +10,7 @@ tables would be empty or wrong, so pages and commands say how far it is; if it i
 was. What may be closed by now (tracker/domain/deadlines.py) is suggested once; a person decides.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -148,11 +148,11 @@ def _lock(report_ids: Iterable[int]) -> list[Report]:
     return list(rows.filter(pk__in=set(report_ids)).order_by("pk"))
 
 
-def values_of(reports: Iterable[int] | QuerySet[Event, Any]) -> dict[int, list[EventData]]:
-    """Return the events of those of these reports that have any, by report, as `fold` takes them."""
-    values: dict[int, list[EventData]] = {}
+def values_of(reports: Iterable[int] | QuerySet[Event, Any]) -> defaultdict[int, list[EventData]]:
+    """Return the events of these reports as `fold` takes them, by report; of one without any there is no entry yet."""
+    values: defaultdict[int, list[EventData]] = defaultdict(list)
     for event in Event.objects.filter(report__in=reports):
-        values.setdefault(event.report_id, []).append(event.value())
+        values[event.report_id].append(event.value())
     return values
 
 

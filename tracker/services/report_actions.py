@@ -435,12 +435,10 @@ class IfAccepted:
 
 def outcomes(suggestions: Collection[Suggestion]) -> dict[int, IfAccepted]:
     """Return the outcome of each suggestion, by its key: two queries, and the reports must be loaded."""
-    events: dict[int, list[EventData]] = {suggestion.report_id: [] for suggestion in suggestions}
-    for event in Event.objects.filter(report__in=events):
-        events[event.report_id].append(event.value())
-    followed = mainline_followed()
     verdicts = {suggestion.report_id: Verdict(suggestion.report.verdict) for suggestion in suggestions}
-    before = {report: fold(verdicts[report], own) for report, own in events.items()}
+    events = event_log.values_of(verdicts)
+    followed = mainline_followed()
+    before = {report: fold(verdict, events[report]) for report, verdict in verdicts.items()}
     result = {}
     for suggestion in suggestions:
         report = suggestion.report_id
