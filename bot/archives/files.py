@@ -158,9 +158,8 @@ def _read(data: mmap.mmap, name: str) -> Iterator[RawMail]:
     while True:
         following = _next_separator(data, begin)
         end = following.start() if following else len(data)
-        if (
-            following and end - begin <= _EMPTY and not data[begin:end].strip(b"\r\n")
-        ):  # of which 350 kB may unpack to millions
+        # Nothing between two separators; 350 kB may unpack to millions of them
+        if following and end - begin <= _LINE_ENDS and not data[begin:end].strip(b"\r\n"):
             begin, position = following.end(), following.start()
             continue
         raw = data[begin : min(end, begin + LIMIT)]
@@ -173,7 +172,7 @@ def _read(data: mmap.mmap, name: str) -> Iterator[RawMail]:
         begin, position = following.end(), following.start()
 
 
-_EMPTY = 4  # bytes between two separators, if they are line ends
+_LINE_ENDS = 4  # bytes of two line ends
 
 
 def _as_sent(raw: bytes) -> bytes:

@@ -90,7 +90,7 @@ class Patterns:
             (FIXES, rb"fixes:", _EACH),
             (REVERTED_COMMIT, rb"(?:revert(?:s|ing)?|undo(?:es)?|backs? out):?" + _BLANK, _EACH),
             (REVERTED_TITLE, rb"(?:reverts?|back out):?\s{1,9}" + _QUOTES, _EACH),
-            (REVERT_IT, rb"revert (?:it|that|this|the)", _ONCE),
+            (REVERT_IT, rb"revert (?:it|that commit|this commit)", _ONCE),
             *((ROBOT, _quoted(robot), _EACH) for robot in sorted(settings.robots)),
             (REPORTED, rb"reported-by:", _ONCE),
             (NOTICED, rb"noticed a", _EACH),
@@ -235,7 +235,7 @@ _COMMIT = re.compile(
     _BLANK + rb"{0,19}" + patches.REVERTS_OF.encode().replace(rb"\s", _BLANK) + rb"(?=[0-9a-f]{7,40}\b)", re.I
 )
 _REVERT = re.compile(rb"(?:Revert|Back out):? ", re.I)
-_NAMED = re.compile(rb"\bcommit\s([0-9a-f]{7,40})\b", re.I)
+_NAMED_COMMIT = re.compile(patches.NAMED_COMMIT.encode(), re.I)
 _CHANGED = re.compile(rb"\d% (?:regression|improvement)")
 _PERCENT = re.compile(rb"n?\s-?[\d.]{1,12}%")
 _CLOSES = re.compile(rb"(?:closes|link):", re.I)
@@ -532,7 +532,7 @@ def _fixed(body: bytes, matches: Found) -> list[bytes]:
         reverted = patches.reverted_at(_text_at(body, commit.end(), MAX_SUBJECT))
         keys += [*map(key_of_commit, reverted.commits), *map(key_of_title, reverted.titles)]
     if REVERT_IT in matches:
-        keys += [key_of_commit(commit[1]) for commit in islice(_NAMED.finditer(body), _MENTIONS)]
+        keys += [key_of_commit(commit[1]) for commit in islice(_NAMED_COMMIT.finditer(body), _MENTIONS)]
     for offset in matches.get(REVERTED_TITLE, ()):
         if title := patches.REVERTED_TITLE.match(_text_at(body, offset)):
             keys.append(key_of_title(" ".join(title[1].split())))

@@ -116,7 +116,8 @@ _REVERT_IT = re.compile(
     r"revert (?:it|(?:that|this) commit)(?=[.,!]|\s*\Z|\n)",
     re.I,
 )
-_NAMED = re.compile(r"\bcommit\s([0-9a-f]{7,40})\b", re.I)
+NAMED_COMMIT = r"\bcommit\s([0-9a-f]{7,40})\b"
+_NAMED_COMMIT = re.compile(NAMED_COMMIT, re.I)
 _BARE_REVERT = re.compile(rf"[ \t]*(?:Revert|Back out(?=:? [\w/.,+-]{{1,40}}: )):? (?=[^\s{_QUOTES}])", re.I)
 MAX_TRAILERS = 500
 
@@ -219,7 +220,7 @@ def find_reverted(parts: Iterable[Sequence[str]], patches: Sequence[Patch]) -> R
     commits = dict.fromkeys(sha for reverted in named for sha in reverted.commits)
     if not commits and (told := _REVERT_IT.search(text)):
         above_it = text[max(0, told.start() - MAX_SUBJECT) : told.start()]
-        before = dict.fromkeys(sha.lower() for sha in _NAMED.findall(above_it))
+        before = dict.fromkeys(sha.lower() for sha in _NAMED_COMMIT.findall(above_it))
         commits = before if len(before) == 1 else commits
     quoted = [patch.title[revert.end() :] for patch in patches if (revert := _REVERT_LINE.match(patch.title))]
     bare = [patch.title[revert.end() :] for patch in patches if (revert := _BARE_REVERT.match(patch.title))]
