@@ -510,7 +510,8 @@ class MailFiler:
             sent = report.outgoing.order_by("-pk").values_list("lists", flat=True)[:MOST_REPORTS]
             lists |= {address.lower() for addresses in sent for address in addresses}
             listed = any(address.email in lists for address in mail.recipients)
-        # In a file, which nobody else can put anything into. A list's software writes to one person, too.
+        # A list's software marks what it sends to one person, too. Whoever mails us can write such a mark, so it counts
+        # in an operator's file only.
         in_file = source.archive is not None and source.archive.kind == ArchiveKind.FILE
         identifier = mail.mark("list-id").rpartition("<")[2].rstrip("> ").lower()
         of_list = is_a_public_list(identifier) or identifier in {address.replace("@", ".") for address in lists}

@@ -268,7 +268,7 @@ def decide(effects: Sequence[Effect], opinion: Opinion, *, may_act: bool = True)
     decided = [_effect(acting, by_rule.get(acting), opinion, Mode.AUTO)] if acting else []
     likeliest = next(iter(opinion.probabilities))
     rule = by_rule.get(likeliest)
-    is_said = rule is not None or likeliest not in CLOSING | {"fix_confirmed"}
+    is_said = rule is not None or likeliest not in CLOSING | {"fix_confirmed"}  # a sentence must say so
     is_new = likeliest not in ("none", acting) and not (acting and likeliest == "responded")  # as whatever acts is
     least = SUGGESTED_BY_RULE if _is_auto(rule) else SUGGESTED
     if is_said and is_new and opinion.probabilities[likeliest] >= least:

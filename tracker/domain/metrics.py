@@ -94,7 +94,7 @@ RULES: tuple[DirectionRule, ...] = (
     DirectionRule("higher", r"(?:^|[._-])per[._-](?:watt|joule|wh)|/(?:watt|joule|wh|j)$", "work for the same energy"),
     DirectionRule("higher", r"(?:^|[._-])(?:ipc|bytes(?:[._-]per[._-]|/)cycle)$", "work for the same cycles"),
     DirectionRule("lower", r"(?:^|[._-])(?:cpi|cycles(?:[._-]per[._-]|/)(?:block|byte|call|element|iteration|op|operation|packet|page|request|transaction))$", "cycles for the same work"),
-    DirectionRule("lower", r"(?:^|[._-])(?:(?:max|peak)[._-]?rss|rss[._-](?:[kmg]i?b|bytes))(?:[._-](?:[kmg]i?b|bytes))?$", "memory for the same work"),
+    DirectionRule("lower", r"(?:^|[._-])(?:(?:max|peak)[._-]?rss|rss(?=[._-]))(?:[._-](?:[kmg]i?b|bytes))?$", "memory for the same work"),
     DirectionRule("lower", r"joule|energy|watt", "energy for the same work"),
     # Larger is better: work per time.
     DirectionRule("higher", r"(?:^|[._-])per[._-](?:sec(?:ond)?|min(?:ute)?|hour|process_ops|thread_ops)",

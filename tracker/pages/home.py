@@ -169,8 +169,8 @@ class WorstRow:
 
 def worst(version: str, now: datetime) -> list[WorstRow]:
     """Return the worst open regressions of a cycle: those of which most of the change is certain."""
-    rows = Report.objects.filter(in_cycle(version), state__in=sorted(OPEN), verdict=Verdict.REGRESSION).select_related(
-        "culprit"
+    rows = Report.objects.select_related("culprit").filter(
+        in_cycle(version), state__in=sorted(OPEN), verdict=Verdict.REGRESSION
     )
     reports = list(rows.order_by("-weight", "pk")[:WORST])
     headlines = Finding.objects.filter(report__in=reports, headline=True)

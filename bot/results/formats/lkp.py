@@ -2,12 +2,11 @@
 
 A root is `<testcase>/<path_params>/<tbox_group>/<rootfs>/<kconfig>/<compiler>/<commit>/`, with a directory per run. A
 job.yaml is in each run, and a matrix.json beside the runs or a stats.json in each. (A matrix.json inside a run is a
-time series and is not read.) A matrix maps each metric to a list with one value per run; -1, null and
-NaN mean missing. LKP pads a
-metric that appeared only in early runs with zeros at the end, one that appeared only in later runs at the front, and
-some columns not at all. The stats of the runs tell which runs have the metric; where they are gone, zeros at both ends
-are missing unless there are others, and a short column is samples without order. Without a matrix, the stats of the
-runs hold the same.
+time series and is not read.) A matrix maps each metric to a list with one value per run; -1, null and NaN mean
+missing. LKP pads a metric that appeared only in early runs with zeros at the end, one that appeared only in later
+runs at the front, and some columns not at all. The stats of the runs tell which runs have the metric; where they are
+gone, zeros at both ends are missing unless there are others, and a short column is samples without order. Without a
+matrix, the stats of the runs hold the same.
 
 A column that can't be used is left out, with the reason; a root without any other is refused.
 

@@ -345,11 +345,11 @@ def sections(
     size = ONE if query.section else BOTH
     return [
         replace(
-            section(name, kind.heading, _of_release(version, kind), query, now, size, visited),
+            section(name, part.heading, _of_release(version, part), query, now, size, visited),
             folds=query.order == "urgency" and not query.active_filters,
             totals=counts.sections[name],
         )
-        for name, kind in requested.items()
+        for name, part in requested.items()
     ]
 
 
