@@ -19,7 +19,7 @@ import pytest
 from django.conf import settings
 from django.core.cache import cache
 from django.core.management import call_command
-from django.db import transaction
+from django.db import connection, transaction
 
 from bot.documentation import build
 from bot.mail.settings import BotSettings
@@ -192,6 +192,13 @@ def bot_settings() -> BotSettings:
 def lkp(bot_settings: BotSettings) -> BotSettings:
     """The bot's settings for the real threads and reports."""
     return BotSettings(address=bot_settings.address, robots=ROBOTS, operators=OPERATORS, trust_policy="open")
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """Let PostgreSQL wait for a test, which may compute for a minute in the transaction that is rolled back after it."""
+    if connection.vendor == "postgresql":
+        connection.settings_dict["OPTIONS"]["options"] += " -c idle_in_transaction_session_timeout=0"
 
 
 @pytest.fixture(scope="module")
