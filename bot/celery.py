@@ -44,7 +44,7 @@ from kombu.exceptions import KombuError
 from kombu.transport import filesystem
 from kombu.utils.json import dumps, loads
 
-from bot.errors import Busy
+from bot.git.repository import Busy
 from bot.processes import free_memory, own_memory
 from tracker.logs import bound
 

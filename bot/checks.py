@@ -21,8 +21,7 @@ from django.core.checks import Warning as Notice
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
-from bot.errors import Unreadable
-from bot.git.repository import hidden_part
+from bot.git.repository import Unreadable, hidden_part
 
 _ADDRESS = re.compile(r"[^@\s<>]+@[^@\s<>]+\.[^@\s<>]+|[^@\s<>]+@localhost")
 _NEWEST, _HEAD = 1000, 16_000  # mails, and bytes of each

@@ -22,7 +22,7 @@ from typing import Any
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import DjangoHelpFormatter
 
-from bot.errors import Unreadable
+from bot.git.repository import Unreadable
 from bot.replies.classifier import ACTS, AGREES, ENGAGED, ENGAGED_FIRST, SUGGESTED, SUGGESTED_BY_RULE, SURER
 from bot.replies.effects import COMMAND, COMMANDED, LEAST_CERTAINTY, LEAST_OF_LAB
 from bot.replies.rules import OPERATORS, RULES

@@ -26,10 +26,18 @@ from django.db.models import Q
 
 from bot.git import inspection
 from bot.mail.authentication import AuthVerdict, Trust
-from bot.mail.branches import ref_in
 from bot.mail.message import ParsedMail, is_message_id
 from bot.mail.message import parse as parse_mail
-from bot.mail.patches import SUBJECT_LINE, find_diffs, find_links, find_patches, is_answer, posted_title, version_of
+from bot.mail.patches import (
+    SUBJECT_LINE,
+    find_diffs,
+    find_links,
+    find_patches,
+    is_answer,
+    posted_title,
+    ref_in,
+    version_of,
+)
 from bot.mail.quoting import above_older_mail, own_text, unquoted_lines
 from bot.mail.settings import BotSettings
 from bot.replies import gate

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from django.db.models import F, Q, QuerySet
 
-from bot.errors import Busy
+from bot.git.repository import Busy
 from bot.processes import has_died, process_name
 from tracker.models import ServiceLease
 from tracker.models.base import NamedLease

@@ -22,7 +22,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
-from bot.errors import Unreadable
+from bot.git.repository import Unreadable
 from bot.mail.settings import BotSettings
 from bot.replies.reading import Reading, understand
 from bot.replies.rules.notation import event_kind_of

@@ -40,7 +40,7 @@ from bot.config import (
     send_config,
     tree_paths,
 )
-from bot.errors import Busy, Unreadable
+from bot.git.repository import Busy, Unreadable
 from bot.lab import open_jobs
 from bot.leases import service_lease
 from bot.mail.settings import BotSettings
@@ -55,8 +55,8 @@ from bot.notifications.subscription import compose_subscriptions
 from bot.outbox import reconcile
 from bot.outbox.sender import ENDS_A_ROUND, has_due, is_busy, send_due
 from bot.outbox.transports import Signing, Transport
-from bot.results.curves import extend_curves
 from bot.results.intake import take_dropped
+from bot.results.storage import extend_curves
 from bot.upstream.tracking import Patience, follow, store_trees
 from tracker.services import event_log, installation
 from tracker.services.database import database_now

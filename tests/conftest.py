@@ -30,7 +30,7 @@ from tests.support.outbox import unrecorded
 from tests.support.servers import Moody, mail_server, private_redis, rabbit
 from tests.support.world import ROBOT, Kernel, World
 from tracker.models import Report
-from tracker.services import enqueue, event_log
+from tracker.services import event_log, installation
 
 # The same examples in every run, so that CI never fails by chance; `make fuzz` generates many new ones.
 _slow = [hypothesis.HealthCheck.too_slow]
@@ -113,8 +113,8 @@ def folded(monkeypatch: pytest.MonkeyPatch) -> None:
 def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
     """The timers of tasks that are enqueued soon. They end when the test ends them, so none ends in the next test."""
     started = Timers()
-    monkeypatch.setattr(enqueue, "Timer", started)
-    monkeypatch.setattr(enqueue, "_soon", set())
+    monkeypatch.setattr(installation, "Timer", started)
+    monkeypatch.setattr(installation, "_soon", set())
     return started
 
 
@@ -196,7 +196,7 @@ def lkp(bot_settings: BotSettings) -> BotSettings:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
-    """Let PostgreSQL wait for a test, which may compute for a minute in the transaction that is rolled back after it."""
+    """Let PostgreSQL wait for a test, which may compute for a minute inside the transaction of its module."""
     if connection.vendor == "postgresql":
         connection.settings_dict["OPTIONS"]["options"] += " -c idle_in_transaction_session_timeout=0"
 

@@ -22,7 +22,7 @@ from django.utils import timezone
 from tracker import models
 from tracker.models.measurements import Direction, DirectionBy
 from tracker.pages.accounts import AdminPasswordForm
-from tracker.services import accounts, regrading, report_actions
+from tracker.services import accounts, corrections, report_actions
 from tracker.services.report_summary import refresh, refresh_since
 
 # --- Read-only tables ---
@@ -232,7 +232,7 @@ class MetricAdmin(admin.ModelAdmin):
         if "direction" in form.changed_data:  # unknown hands the choice back to labs and the table
             obj.direction_by = DirectionBy.NOBODY if obj.direction == Direction.UNKNOWN else DirectionBy.OPERATOR
         super().save_model(request, obj, form, change)
-        changed = regrading.regrade([obj])
+        changed = corrections.regrade([obj])
         self.message_user(request, f"{changed} findings graded again")
 
 
@@ -275,7 +275,7 @@ class ReportAdmin(ReadOnly):
     @admin.action(description="Lift the hold: its mail may be composed", permissions=["release"])
     def release(self, request: HttpRequest, rows: QuerySet[models.Report]) -> None:
         for row in rows:
-            if regrading.release(row):
+            if corrections.release(row):
                 self.log_change(request, row, f"released; was held: {row.held}")
             elif row.held:
                 self.message_user(request, f"{row} is still held: set the metric direction", messages.WARNING)
@@ -296,7 +296,7 @@ class FindingAdmin(ReadOnly):
     @admin.action(description="Make it the headline of its report", permissions=["set_headline"])
     def set_headline(self, request: HttpRequest, rows: QuerySet[models.Finding]) -> None:
         for row in rows.select_related("report", "metric"):
-            if regrading.set_headline(row):
+            if corrections.set_headline(row):
                 self.log_change(request, row, "made the headline")
             else:
                 self.message_user(request, f"{row}: already reported by mail", messages.WARNING)

@@ -26,7 +26,6 @@ from tracker.pages import (
     prose,
     release_report,
     report,
-    results,
     review,
     search,
     statistics,
@@ -85,7 +84,7 @@ urlpatterns = [
     path("study/<slug:slug>/", studies.study, name="study"),
     re_path(rf"^study/(?P<slug>[-\w]+)\.{_COMPARISON_FORM}$", studies.as_form, name="study-as"),
     # measured kernels
-    path("kernel/<path:handle>/", results.kernel, name="kernel"),
+    path("kernel/<path:handle>/", lab.kernel, name="kernel"),
     # the performance index
     path("index/", index.index, name="index"),
     path("index.json", index.as_json, name="index-as"),
@@ -96,9 +95,9 @@ urlpatterns = [
     path("index/comment/", index.comment, name="index-comment"),
     re_path(r"^index/(?P<version>v\d{1,3}\.\d{1,4}[\w.-]{0,20})/$", index.point, name="index-point"),
     # profiles and counters
-    path("tool-output/beside/", results.beside, name="tool-output-beside"),
-    path("tool-output/<int:pk>/", results.one_file, name="tool-output"),
-    path("tool-output/<int:pk>/raw/", results.raw, name="tool-output-raw"),
+    path("tool-output/beside/", lab.beside, name="tool-output-beside"),
+    path("tool-output/<int:pk>/", lab.one_file, name="tool-output"),
+    path("tool-output/<int:pk>/raw/", lab.raw, name="tool-output-raw"),
     # signing in and out, saved views
     path("sign-in/", accounts.sign_in, name="sign-in"),
     path("sign-in/password/", accounts.by_password, name="sign-in-by-password"),
@@ -148,9 +147,9 @@ urlpatterns = [
     path("webhooks/<int:pk>/", subscriptions.webhook, name="webhook"),
     path("webhooks/<int:pk>/change/", subscriptions.change_webhook, name="change-webhook"),
     # results as received
-    path("results/", results.results, name="results"),
-    path("results/<int:pk>/", results.result, name="result"),
-    path("results/<int:pk>.json", results.payload, name="result-payload"),
+    path("results/", lab.results, name="results"),
+    path("results/<int:pk>/", lab.result, name="result"),
+    path("results/<int:pk>.json", lab.payload, name="result-payload"),
     # the review queue
     path("review/", review.review, name="review"),
     path("review/<int:pk>/decide/", review.decide, name="decide"),

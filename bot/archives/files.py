@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from bot.errors import Unreadable
+from bot.git.repository import Unreadable
 from bot.mail.message import MAX_BYTES
 from tracker.domain.events import ArchiveKind
 

@@ -28,8 +28,8 @@ from queue import SimpleQueue
 from typing import IO
 
 from bot.archives.files import LIMIT, RawMail
-from bot.errors import Busy, Unreadable
 from bot.git import repository
+from bot.git.repository import Busy, Unreadable
 from bot.processes import widen
 from tracker.domain.events import ArchiveKind
 from tracker.domain.text import counted

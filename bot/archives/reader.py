@@ -40,7 +40,7 @@ from bot.archives.known_reports import NameIndex, awaited_keys, keys_of_culprit,
 from bot.archives.prefilter import Look, Passes, Prefilter, key_of_message
 from bot.archives.public_inbox import EpochSource, fetch, is_mirror, next_epoch
 from bot.archives.sources import Source, open_sources, shown
-from bot.errors import Busy, Unreadable
+from bot.git.repository import Busy, Unreadable
 from bot.leases import acquire, extend, release
 from bot.mail.limits import MAX_VALUE
 from bot.mail.message import parse

@@ -24,13 +24,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from bot import imap
 from bot.archives.files import LIMIT, FileSource, MaildirSource, PipeSource, RawMail, SnapshotSource, read_mbox
 from bot.archives.public_inbox import EpochSource, epochs
-from bot.errors import Unreadable
 from bot.git import repository
+from bot.git.repository import Unreadable
 from bot.mail.message import ParsedMail, parse
 from bot.mail.patches import PatchMail, bare_title, is_answer
+from bot.outbox.transports import imap_connection, imap_quoted
 from tracker.domain.events import ArchiveKind
 
 log = logging.getLogger(__name__)
@@ -264,9 +264,9 @@ class ImapSource(_ServerSource):
     @contextmanager
     def _server(self) -> Iterator[imaplib.IMAP4]:
         try:
-            server = imap.connect(self.url, _TIMEOUT)
+            server = imap_connection(self.url, _TIMEOUT)
             try:
-                status, response = server.select(imap.quoted(self.folder), readonly=True)
+                status, response = server.select(imap_quoted(self.folder), readonly=True)
                 if status != "OK":
                     raise Unreadable(f"{self.name}: {response[0]!r}; check the folder's name")
                 yield server

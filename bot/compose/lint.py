@@ -18,8 +18,7 @@ from itertools import chain, islice
 
 from bot.compose import report_data
 from bot.compose.conventions import WIDTH, Conventions, is_directive
-from bot.compose.mail import ComposedMail, edited, mail_of, to_bytes
-from bot.compose.recipients import UNREACHABLE, Recipients, is_forbidden
+from bot.compose.mail import UNREACHABLE, ComposedMail, Recipients, edited, is_forbidden, mail_of, to_bytes
 from bot.compose.report_data import ReportData
 from bot.compose.report_mail import tables
 from bot.mail import message

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from bot.compose.conventions import Attached, Conventions, ThreadPosition
-from bot.compose.recipients import CommitPeople
+from bot.compose.mail import Attachment, CommitPeople
 from bot.git.maintainers import Responsible
 from bot.mail.addresses import Address
 from bot.mail.message import one_line
@@ -349,14 +349,6 @@ def in_lines(command: str) -> tuple[str, ...]:
 # --- Attachments ---
 
 MAX_BYTES = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class Attachment:
-    """A text file."""
-
-    name: str
-    text: str
 
 
 def attachments(report: ReportData, conventions: Conventions) -> tuple[Attachment, ...]:

@@ -22,8 +22,7 @@ from django.template.loader import render_to_string
 
 from bot.compose import report_data
 from bot.compose.conventions import DEFAULT, WIDTH, Conventions, SubjectForm, escape_directives, message_id
-from bot.compose.mail import ComposedMail, mail_of
-from bot.compose.recipients import recipients_of
+from bot.compose.mail import ComposedMail, mail_of, recipients_of
 from bot.compose.report_data import FindingData, ReportData, attachments, in_lines, percent, reproduce, worst
 from bot.mail.message import one_line
 from bot.mail.patches import subsystem_of

@@ -21,9 +21,8 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from bot.errors import Unreadable
 from bot.git import repository as git
-from bot.git.repository import LogCommit, Tag, clamped_seconds, parse_timestamp, revisions
+from bot.git.repository import LogCommit, Tag, Unreadable, clamped_seconds, parse_timestamp, revisions
 from bot.processes import widen
 
 # --- Graph ---

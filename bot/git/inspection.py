@@ -16,9 +16,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from bot.errors import Unreadable
 from bot.git import repository as git
-from bot.git.repository import parse_timestamp, resolve, revisions
+from bot.git.repository import Unreadable, parse_timestamp, resolve, revisions
 from bot.mail.patches import find_trailers
 
 # --- Commits ---

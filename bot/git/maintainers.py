@@ -22,9 +22,8 @@ from pathlib import Path
 
 import hyperscan
 
-from bot.errors import Unreadable
 from bot.git import repository as git
-from bot.git.repository import resolve
+from bot.git.repository import Unreadable, resolve
 from bot.mail.addresses import Address, parse_addresses
 from bot.mail.settings import read_mailmap
 

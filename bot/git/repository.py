@@ -23,9 +23,17 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO
 
-from bot.errors import Unreadable
 from bot.processes import start_child
 from tracker.domain import versions
+
+
+class Unreadable(Exception):
+    """An archive or a git repository can't be read, or only in part."""
+
+
+class Busy(Unreadable):
+    """Another worker is reading it: not a fault; try again later."""
+
 
 # --- Values of git ---
 

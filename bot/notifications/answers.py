@@ -24,8 +24,7 @@ from django.db.models import QuerySet
 from django.template.loader import render_to_string
 
 from bot.compose.conventions import message_id, reply_position
-from bot.compose.mail import ComposedMail, mail_of, to_bytes
-from bot.compose.recipients import Recipient, Recipients
+from bot.compose.mail import ComposedMail, Recipient, Recipients, mail_of, to_bytes
 from bot.mail.message import is_message_id, one_line
 from bot.mail.settings import BotSettings
 from bot.outbox.drafts import excluded_addresses

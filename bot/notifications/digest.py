@@ -16,9 +16,8 @@ from django.template.loader import render_to_string
 
 from bot.compose.conventions import message_id
 from bot.compose.lint import faults
-from bot.compose.mail import ComposedMail, mail_of
+from bot.compose.mail import ComposedMail, Recipient, Recipients, exclusion_reason, mail_of
 from bot.compose.policy import Action, PolicyDecision
-from bot.compose.recipients import Recipient, Recipients, exclusion_reason
 from bot.compose.report_mail import finished
 from bot.mail.addresses import Address
 from bot.mail.message import one_line

@@ -12,8 +12,7 @@ import textwrap
 from dataclasses import dataclass, replace
 
 from bot.compose import report_data
-from bot.compose.mail import ComposedMail
-from bot.compose.recipients import Recipient
+from bot.compose.mail import ComposedMail, Recipient
 from bot.compose.report_data import FindingData
 from bot.lab import headline, parse_job_result
 from bot.mail.addresses import Address

@@ -24,9 +24,8 @@ from django.db import OperationalError, transaction
 from django.db.models import Q
 
 from bot.compose import report_data
-from bot.compose.mail import ComposedMail
+from bot.compose.mail import ComposedMail, Recipient
 from bot.compose.policy import Action, PolicyDecision, ReminderPolicy
-from bot.compose.recipients import Recipient
 from bot.compose.report_data import FindingData
 from bot.mail.addresses import Address
 from bot.mail.authentication import AuthVerdict

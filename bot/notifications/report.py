@@ -26,8 +26,8 @@ from bot.compose.mail import ComposedMail
 from bot.compose.policy import Action, Policy, PolicyContext, decide
 from bot.compose.report_data import BuildInfo, FindingData, RecheckInfo, ReportData
 from bot.compose.report_mail import compose
-from bot.errors import Unreadable
 from bot.git.maintainers import responsible_for
+from bot.git.repository import Unreadable
 from bot.mail.addresses import Address
 from bot.mail.settings import BotSettings
 from bot.outbox.drafts import (

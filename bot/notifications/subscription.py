@@ -18,9 +18,8 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from bot.compose.conventions import message_id
-from bot.compose.mail import mail_of
+from bot.compose.mail import Recipient, Recipients, exclusion_reason, mail_of
 from bot.compose.policy import Action, PolicyDecision
-from bot.compose.recipients import Recipient, Recipients, exclusion_reason
 from bot.compose.report_mail import finished
 from bot.mail.addresses import Address
 from bot.mail.message import one_line

@@ -13,8 +13,7 @@ from datetime import datetime
 from django.template.loader import render_to_string
 
 from bot.compose.conventions import DEFAULT, Conventions, message_id, patch_mail, reply_position
-from bot.compose.mail import ComposedMail, mail_of
-from bot.compose.recipients import Recipient, Recipients, choose
+from bot.compose.mail import ComposedMail, Recipient, Recipients, choose, mail_of
 from bot.compose.report_data import FindingData
 from bot.compose.report_mail import commit_line, finished
 from bot.mail.addresses import Address

@@ -26,14 +26,13 @@ from django.db import DatabaseError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from bot import imap
 from bot.compose.mail import MADE_BY, POLICY
 from bot.compose.policy import QuietHours, Rates, reserve_slot
 from bot.mail.message import for_header
 from bot.mail.settings import Aliases, BotSettings
 from bot.outbox import reconcile
 from bot.outbox.drafts import excluded_addresses
-from bot.outbox.transports import Envelope, SendOutcome, SendStatus, Signing, Transport
+from bot.outbox.transports import Envelope, SendOutcome, SendStatus, Signing, Transport, imap_connection, imap_quoted
 from tracker.models import (
     DeliveryFailure,
     FailureSource,
@@ -175,8 +174,8 @@ class SentFolder:
         folder = unquote(self._url.path.strip("/")) or "Sent"
         try:
             if self._server is None:
-                self._server = imap.connect(self._url, TIMEOUT)
-            copy = (imap.quoted(folder), "(\\Seen)", imaplib.Time2Internaldate(at), raw)
+                self._server = imap_connection(self._url, TIMEOUT)
+            copy = (imap_quoted(folder), "(\\Seen)", imaplib.Time2Internaldate(at), raw)
             answer, reply = self._server.append(*copy)
         except (OSError, imaplib.IMAP4.error, UnicodeError) as error:
             self.close()

@@ -8,9 +8,11 @@ SMTP (RFC 5321) uses one connection for many mails, with an outcome for each. `s
 program that Postfix, Exim, msmtp and others install.
 
 Signing means DKIM (RFC 6376) for our domain, and a developer signature (patatt). Mail is signed when it is sent, so
-that mail which waited gets a signature of the current key.
+that mail which waited gets a signature of the current key. IMAP stands below: copies of sent mail are put there, and
+archives may be read from there.
 """
 
+import imaplib
 import os
 import re
 import select
@@ -26,7 +28,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import IO, Protocol
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import environ
 import patatt
@@ -475,3 +477,29 @@ def _server(url: str, ehlo: str, timeout: float, patience: float) -> Server:
     if server.user and not encrypted and server.host not in THIS_MACHINE:
         raise ValueError("EMAIL_URL: a password needs encryption: use smtp+tls:// or smtp+ssl://")
     return server
+
+
+# --- IMAP (RFC 3501), for copies of what was sent, and for archives ---
+
+
+def imap_connection(url: SplitResult, timeout: float) -> imaplib.IMAP4:
+    """Return a connection that is logged in. imaplib alone would send the password to whoever answers: with imaps the
+    server's certificate must be valid for its name. `timeout`: seconds without an answer.
+    """
+    host = url.hostname or "localhost"
+    if url.scheme == "imaps":
+        context = ssl.create_default_context()
+        server: imaplib.IMAP4 = imaplib.IMAP4_SSL(host, url.port or 993, ssl_context=context, timeout=timeout)
+    else:
+        server = imaplib.IMAP4(host, url.port or 143, timeout=timeout)
+    try:
+        server.login(unquote(url.username or "anonymous"), unquote(url.password or "anonymous"))
+    except BaseException:
+        server.shutdown()
+        raise
+    return server
+
+
+def imap_quoted(folder: str) -> str:
+    """Return a folder's name as a quoted string."""
+    return '"' + folder.replace("\\", "\\\\").replace('"', '\\"') + '"'

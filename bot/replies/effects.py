@@ -16,9 +16,8 @@ from dataclasses import replace
 from datetime import datetime
 from textwrap import shorten
 
-from bot.mail.branches import ref_in
 from bot.mail.message import ParsedMail
-from bot.mail.patches import is_posting, version_of
+from bot.mail.patches import is_posting, ref_in, version_of
 from bot.replies import gate
 from bot.replies.classifier import Model, Opinion, ReplyFacts, decide, load, says_something
 from bot.replies.commands import Command, Word

@@ -48,7 +48,7 @@ from tracker.domain.text import tag_of
 from tracker.models import BisectResult, Commit, Event, Finding, Report, Restoration, Suggestion
 from tracker.models.results import Outcome
 from tracker.services import database, event_log, report_summary
-from tracker.services.regrading import outdate, regrade, sent_reports
+from tracker.services.corrections import outdate, regrade, sent_reports
 
 # --- Known reports ---
 

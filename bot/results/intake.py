@@ -25,9 +25,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bot.errors import Unreadable
-from bot.git import repository as git
+from bot.git import repository
 from bot.git.inspection import CommitInspection, inspect
+from bot.git.repository import Unreadable
 from bot.results import recognise
 from bot.results.formats import benchmark_files, bisect_log
 from bot.results.formats.benchmark_files import FORMATS, MOST_BYTES, MOST_FILES, File, RunContext, is_version
@@ -343,7 +343,7 @@ def _full_shas(names: Sequence[str], trees: Sequence[Path]) -> Mapping[str, str]
     for tree in trees:
         missing = [name for name in names if name.lower() not in shas]
         with suppress(Unreadable, OSError, ValueError):
-            shas |= {name.lower(): sha for name, sha in git.resolve(tree, missing).items()} if missing else {}
+            shas |= {name.lower(): sha for name, sha in repository.resolve(tree, missing).items()} if missing else {}
     return shas
 
 

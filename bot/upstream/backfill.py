@@ -19,12 +19,11 @@ from pathlib import Path
 
 from django.db.models import Q
 
-from bot.errors import Unreadable
 from bot.git import repository as git
 from bot.git.history import git_order
 from bot.git.inspection import CommitInspection, inspect
 from bot.git.maintainers import Duty, responsible_in
-from bot.git.repository import Refs, Tag, read_refs, resolve, revisions
+from bot.git.repository import Refs, Tag, Unreadable, read_refs, resolve, revisions
 from bot.mail.addresses import MOST, Address, signers
 from bot.mail.patches import bare_title
 from bot.replies.which_report import person_keys

@@ -24,10 +24,9 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from bot.errors import Unreadable
 from bot.git import repository as git
 from bot.git.history import Graph, read_log
-from bot.git.repository import Refs, Tag, parse_timestamp, resolve, revisions
+from bot.git.repository import Refs, Tag, Unreadable, parse_timestamp, resolve, revisions
 from bot.mail.settings import BotSettings
 from bot.upstream.matching import Seen, Tracked, find_references
 from tracker.domain import versions

@@ -24,9 +24,8 @@ from pathlib import Path
 from django.db import transaction
 from django.db.models import F, Max, Q
 
-from bot.errors import Busy, Unreadable
 from bot.git.inspection import patch_ids
-from bot.git.repository import complaint, fetch, is_repository, read_refs, resolve
+from bot.git.repository import Busy, Unreadable, complaint, fetch, is_repository, read_refs, resolve
 from bot.leases import acquire, extend, release
 from bot.mail.patches import find_links
 from bot.mail.settings import Aliases, BotSettings

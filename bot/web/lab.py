@@ -46,10 +46,10 @@ from tracker.domain.events import InvalidInput
 from tracker.domain.lab_jobs import UNFINISHED, JobState
 from tracker.models import ApiKey, LabJob, Message
 from tracker.pages.http import ApiError
-from tracker.pages.results import place_of
+from tracker.pages.lab import place_of
 from tracker.services import catalog, lab_jobs
 from tracker.services.accounts import ANY_PRODUCER, SEND, Scope
-from tracker.services.enqueue import enqueue_soon
+from tracker.services.installation import enqueue_soon
 
 # --- Results ---
 

@@ -12,7 +12,7 @@ from django.test import Client
 
 from bot import documentation
 from bot.documentation import PARTS, build, commands, events, states, table
-from bot.errors import Unreadable
+from bot.git.repository import Unreadable
 from tests.conftest import ROOT
 from tracker.domain.events import EventKind, State
 

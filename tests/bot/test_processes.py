@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.errors import Busy
+from bot.git.repository import Busy
 from bot.leases import acquire, extend, release
 from bot.processes import has_died, own_memory, process_name
 from bot.web.server import listen

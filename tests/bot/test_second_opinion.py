@@ -18,7 +18,7 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.errors import Unreadable
+from bot.git.repository import Unreadable
 from bot.second_opinion import MEANINGS, Endpoint, ask_about_replies, parse_answer
 from bot.tasks import ask_second_opinions
 from tests.support.world import DANA, World, message_id, state

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime, timedelta
 
-from bot.compose.mail import ComposedMail, to_bytes
-from bot.compose.recipients import Recipient, Recipients
+from bot.compose.mail import ComposedMail, Recipient, Recipients, to_bytes
 from bot.mail.addresses import Address
 from bot.mail.settings import BotSettings
 from tracker.domain.events import Verdict

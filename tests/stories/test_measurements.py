@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.notifications.report import compose_due
-from bot.results.curves import extend_curves
+from bot.results.storage import extend_curves
 from tests.support.rows import line
 from tests.support.world import World
 from tracker.domain.events import EventData, EventKind, State, Verdict

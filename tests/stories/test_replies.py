@@ -26,7 +26,7 @@ from bot.mail.settings import BotSettings
 from bot.notifications.answers import answer_to, approve_answers
 from bot.notifications.report import compose_due
 from bot.replies.reading import read as reading_read
-from bot.results.curves import extend_curves
+from bot.results.storage import extend_curves
 from tests.bot.robot_reports.test_report import INVENTED
 from tests.support.world import DANA, DIFF, LEE, START, World, message_id, state, status_text
 from tracker.models import Curve, Decision, Event, Finding, Message, OutgoingMail, RawMessage, Report, Suggestion

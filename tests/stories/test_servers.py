@@ -26,8 +26,8 @@ from bot.archives.public_inbox import clone_following, next_epoch
 from bot.archives.reader import MirrorPatience, read_mirror, read_source
 from bot.archives.sources import open_sources
 from bot.demo import DemoInbox, serve
-from bot.errors import Busy
 from bot.git import repository
+from bot.git.repository import Busy
 from bot.leases import acquire
 from bot.mail.settings import BotSettings
 from bot.notifications.report import compose_due

@@ -31,7 +31,7 @@ from tracker.models import (
     Report,
     Suggestion,
 )
-from tracker.services import event_log, mail_transitions, regrading, report_actions
+from tracker.services import corrections, event_log, mail_transitions, report_actions
 
 OTHER = {"id": "lab7-m2", "cpus": 8}
 FIX = "mm/vmscan: stop rescanning"
@@ -161,7 +161,7 @@ def test_a_finding_that_was_held_then_is_told_when_it_is_freed(world: World) -> 
     world.ingest(measured(world, report, 600, 605, 595, id="3", machine={"id": "m3", "cpus": 2}))
     assert further(world) == 1
     assert "lab7-m2" not in mails(report)[0].body
-    regrading.release(report)
+    corrections.release(report)
     assert further(world, 24 * 8) == 1
     assert ("lab7-m2" in mails(report)[1].body, "m3" in mails(report)[1].body) == (True, False)
 

@@ -647,7 +647,7 @@ def test_an_enqueued_task_may_be_lost(
 ) -> None:
     import bot.tasks
     from bot.celery import app
-    from tracker.services.enqueue import enqueue
+    from tracker.services.installation import enqueue
 
     enqueued: list[str] = []
     monkeypatch.setattr(app, "send_task", lambda name, **more: enqueued.append(name))

@@ -20,13 +20,13 @@ from django.views.decorators.http import require_POST
 from tracker.api.requests import authenticate, json_object, person_of
 from tracker.domain.events import InvalidInput
 from tracker.models import Measurement, Report, Suggestion
-from tracker.pages import results
+from tracker.pages import lab
 from tracker.pages.http import ApiError
+from tracker.pages.lab import kernels_named
 from tracker.pages.report_json import finding_json
-from tracker.pages.results import named
 from tracker.services import report_actions
 from tracker.services.accounts import DECIDE, Scope, permit_of
-from tracker.services.enqueue import enqueue
+from tracker.services.installation import enqueue
 from tracker.services.report_actions import BY_NAME
 
 # --- Actions and decisions ---
@@ -107,7 +107,7 @@ MOST = 20_000  # measurements per response
 
 def kernel(request: HttpRequest, handle: str) -> JsonResponse:
     """Return the measurements of a kernel ("v6.12", "v6.12/2M"), oldest first; 404 if none was measured."""
-    (measured_kernel,) = named([handle])
+    (measured_kernel,) = kernels_named([handle])
     if measured_kernel is None:
         raise ApiError(404, f"no kernel {handle[:100]} was measured")
     related = Measurement.objects.select_related("metric", "scenario", "machine")
@@ -138,7 +138,7 @@ def kernel(request: HttpRequest, handle: str) -> JsonResponse:
 def result(request: HttpRequest, pk: int) -> JsonResponse:
     """Return a result without its payload, which is large and which the lab already has."""
     try:
-        row = results.result_named(pk)
+        row = lab.result_named(pk)
     except Http404 as missing:
         raise ApiError(404, str(missing)) from None
     return JsonResponse(
@@ -150,6 +150,6 @@ def result(request: HttpRequest, pk: int) -> JsonResponse:
             "note": row.note,
             "measured": row.measured,
             "report": reverse("report", args=[row.report.culprit.sha]) if row.report else None,
-            "findings": [finding_json(finding) for finding in results.findings_of(row)],
+            "findings": [finding_json(finding) for finding in lab.findings_of(row)],
         }
     )

@@ -37,7 +37,7 @@ from tracker.pages.http import (
 from tracker.pages.triage.filters import TriageQuery
 from tracker.services import accounts
 from tracker.services.accounts import CHANGE_REPORTS, SEND, TOO_MANY, Scope, UserRole, client_address, network_of
-from tracker.services.enqueue import enqueue
+from tracker.services.installation import enqueue
 
 log = logging.getLogger(__name__)
 

@@ -37,7 +37,7 @@ from tracker.domain.performance_index import Benchmark, BenchmarkMean, IndexPoin
 from tracker.domain.statistics import SampleSummary
 from tracker.domain.text import counted
 from tracker.models import BasketEntry, Kernel, MeasuredRole, Measurement, Metric, Report, Study, Suite, TextRevision
-from tracker.pages import prose, results
+from tracker.pages import lab, prose
 from tracker.pages.http import cleaned, csv_response, error_response, is_key, kept, sign_in_required, username
 from tracker.pages.prose import comments, write
 from tracker.pages.prose import versions as versions_of
@@ -77,7 +77,7 @@ def measured_releases() -> list[Kernel]:
         for kernel, parsed in plain.items()
         if parsed.is_release or (parsed.is_candidate and (last is None or parsed > last))
     ]
-    return sorted(kept, key=results.order)[-MOST_KERNELS:]
+    return sorted(kept, key=lab.release_order)[-MOST_KERNELS:]
 
 
 def index_points(basket: Sequence[Benchmark]) -> list[IndexPoint]:
@@ -150,7 +150,7 @@ def _measured(basket: Sequence[Benchmark], compared: Sequence[Kernel]) -> list[B
     by_metric: dict[str, list[Benchmark]] = {}
     for entry in {entry.key: entry for entry in basket}.values():
         by_metric.setdefault(entry.metric, []).append(entry)
-    rows = Measurement.objects.filter(kernel__in=compared, metric__name__in=by_metric).order_by(*results.OLDEST_FIRST)
+    rows = Measurement.objects.filter(kernel__in=compared, metric__name__in=by_metric).order_by(*lab.OLDEST_FIRST)
     columns = ("kernel", "metric__name", "scenario", "scenario__params", "machine", "mean", "stddev", "runs", "samples")
     for kernel, metric, scenario, params, machine, mean, stddev, runs, samples in rows.values_list(*columns).iterator():
         for entry in by_metric[metric]:
@@ -317,14 +317,14 @@ class MovedTest:
 
 def moved_tests(basket: Sequence[Benchmark], before: str, version: str) -> list[MovedTest]:
     """Return the tests that both kernels have of the basket, what moved most first; [] for the first kernel."""
-    kernels = [kernel for kernel in results.named([before, version]) if kernel]
+    kernels = [kernel for kernel in lab.kernels_named([before, version]) if kernel]
     if not before or len(kernels) < 2:
         return []
     held = at(basket, version)
-    lines = results.compare(kernels, metrics={entry.metric for entry in held})
+    lines = lab.compare(kernels, metrics={entry.metric for entry in held})
     counted = [(entry, line) for line in lines if (entry := benchmark_of(held, line)) and all(line.cells)]
     counted.sort(key=lambda pair: -abs(pair[1].changes[1].pct or 0.0) if pair[1].changes[1] else 0.0)
-    curves = results.curves_of([line.test for _, line in counted[:MOST_TESTS]])
+    curves = lab.curves_of([line.test for _, line in counted[:MOST_TESTS]])
     tests = []
     for entry, line in counted[:MOST_TESTS]:
         (old, new), change, curve = line.cells, line.changes[1], curves.get(line.test)

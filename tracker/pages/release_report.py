@@ -37,7 +37,8 @@ from tracker.models import (
     ReportHighlight,
     Suite,
 )
-from tracker.pages import index, results
+from tracker.pages import index
+from tracker.pages import lab as results
 from tracker.pages.http import cleaned, permission_required
 from tracker.pages.prose import editing, in_form, save_text, texts
 from tracker.pages.report import find_report

@@ -46,8 +46,8 @@ from tracker.pages.report import stated_facts
 from tracker.services import accounts, person_reports, report_actions
 from tracker.services.accounts import DECIDE, SEND, shown_messages
 from tracker.services.catalog import sha_begins
-from tracker.services.enqueue import enqueue
 from tracker.services.faults import faults
+from tracker.services.installation import enqueue
 from tracker.services.report_actions import AT_ONCE, IfAccepted
 
 # --- Evidence in its text ---

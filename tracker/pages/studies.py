@@ -27,11 +27,11 @@ from tracker.domain.events import InvalidInput
 from tracker.domain.kernel_comparison import ComparisonLine
 from tracker.domain.tool_output import TEXT, TOP, ToolListing, by_share, diff, read
 from tracker.models import Kernel, MeasuredRole, Measurement, Study, StudyKernel, StudyKind, ToolOutput
-from tracker.pages import results
+from tracker.pages import lab
 from tracker.pages.http import cleaned, csv_response, permission_required
 from tracker.pages.index import counted_in_index
+from tracker.pages.lab import kernels_named
 from tracker.pages.prose import editing, in_form, save_text, texts
-from tracker.pages.results import named
 from tracker.services.accounts import CHANGE_REPORTS
 
 MOST_KERNELS = 12
@@ -55,7 +55,7 @@ def document(study: Study) -> Document:
     prose = {name: row.text for name, row in texts(document_key(study.slug)).items()}
     labels = [str(column) for column in columns]
     kernels = [column.kernel for column in columns]
-    return compose(_facts(study.title, kernels, labels, study.kind, prose, results.compare(kernels)))
+    return compose(_facts(study.title, kernels, labels, study.kind, prose, lab.compare(kernels)))
 
 
 def ad_hoc(kernels: Sequence[Kernel], lines: Sequence[ComparisonLine]) -> Document:
@@ -186,7 +186,7 @@ def choose(handles: Sequence[str]) -> list[Kernel]:
         raise InvalidInput(f"of: expected at most {MOST_KERNELS} kernels, found {len(handles)}")
     if any("\0" in handle for handle in handles):
         raise InvalidInput("of: a kernel name must not contain NUL")
-    kernels = named(handles) if handles else []
+    kernels = kernels_named(handles) if handles else []
     if unknown := [handle for handle, kernel in zip(handles, kernels, strict=True) if kernel is None]:
         raise InvalidInput(f"of: no kernel {unknown[0][:80]!r} was measured")
     return list(dict.fromkeys(kernel for kernel in kernels if kernel))
@@ -229,12 +229,12 @@ def compare(request: HttpRequest, form: str = "") -> HttpResponseBase:
         handles, chosen, error = [], [], str(refusal)
     if form and not chosen:
         raise InvalidInput("of: expected kernels, found none")
-    lines = results.compare(chosen) if chosen else []
+    lines = lab.compare(chosen) if chosen else []
     if form == "csv":
         return csv_response(COMPARISON, measured(lines, [kernel.label for kernel in chosen]))
     if form:
         return in_form(ad_hoc(chosen, lines), form)
-    kernels = results.kernels()
+    kernels = lab.kernels()
     context = {
         "choices": [[kernel for kernel in kernels if kernel.is_commit == commits] for commits in (False, True)],
         "handles": handles,
@@ -268,7 +268,7 @@ def as_form(request: HttpRequest, slug: str, form: str) -> HttpResponseBase:
     study = _study(slug)
     if form == "csv":
         columns = list(study.columns.select_related("kernel"))
-        lines = results.compare([column.kernel for column in columns])
+        lines = lab.compare([column.kernel for column in columns])
         return csv_response(COMPARISON, measured(lines, [str(column) for column in columns]))
     return in_form(document(study), form)
 

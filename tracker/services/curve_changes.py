@@ -43,7 +43,7 @@ from tracker.domain.events import OPEN, EventData, EventKind, Role, State, Verdi
 from tracker.domain.statistics import effect
 from tracker.domain.text import number
 from tracker.models import BisectResult, Curve, CurveChange, Event, Finding, Report, Suggestion
-from tracker.services import database, event_log, regrading, report_summary
+from tracker.services import corrections, database, event_log, report_summary
 from tracker.services.curves import CurveKey, around, recent, recent_of
 from tracker.services.database import Lock
 
@@ -112,7 +112,7 @@ def update_findings(curves: Sequence[Curve], findings: Mapping[int, Sequence[Fin
     Finding.objects.bulk_update(moved, ["effect", "noise_runs"], batch_size=200)
     heads = {row.report_id for row in moved if row.headline}
     report_summary.refresh(heads)
-    regrading.outdate(heads - regrading.sent_reports(heads))
+    corrections.outdate(heads - corrections.sent_reports(heads))
 
 
 # --- The past of a place ---

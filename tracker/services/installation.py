@@ -4,17 +4,22 @@ how much is stored.
 A duty is a task that runs by itself: that it is fine is told by its last success, not by the broker's word.
 """
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
+from threading import Lock, Timer
 from urllib.parse import urlencode
 
+from celery import current_app
+from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.db.models import QuerySet
 from django.urls import reverse
+from kombu.exceptions import OperationalError
 
 from tracker.domain.lab_jobs import JobState
 from tracker.domain.text import counted
@@ -32,8 +37,9 @@ from tracker.models import (
     TaskRun,
     Tree,
 )
-from tracker.services.enqueue import enqueue
 from tracker.services.faults import Fault, FaultKind, Run, faults, last_runs
+
+log = logging.getLogger(__name__)
 
 MOST = 999  # nothing is counted further
 
@@ -246,3 +252,39 @@ def growth(now: datetime) -> list[Growth]:
         for row in rows
         if row.at == newest
     ]
+
+
+# --- A task before its time ---
+
+_lock = Lock()
+_soon: set[str] = set()  # the tasks that this process enqueues soon
+
+
+def enqueue(task: str) -> None:
+    """Enqueue a task by its name ("send_mail"). If the broker is down, log a warning and return."""
+    try:
+        current_app.send_task(task, retry=False, expires=max(10.0, settings.PERFWORK_PERIOD))
+    except (OperationalError, OSError) as error:
+        log.warning("%s: could not wake a worker: %s", task, error)
+
+
+def enqueue_soon(task: str, seconds: float) -> None:
+    """Enqueue a task once for all that asks for it in these seconds, without making the caller wait for the broker."""
+    with _lock:
+        if task in _soon:
+            return
+        _soon.add(task)
+    timer = Timer(seconds, _enqueue_now, (task,))
+    timer.daemon = True  # a server that stops does not wait: the scheduler finds what there is
+    try:
+        timer.start()
+    except RuntimeError as error:  # no more threads
+        log.warning("%s: could not wake a worker: %s", task, error)
+        with _lock:
+            _soon.discard(task)
+
+
+def _enqueue_now(task: str) -> None:
+    with _lock:
+        _soon.discard(task)  # first, so that whoever comes meanwhile is not overlooked
+    enqueue(task)

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from bot.documentation import build
-from bot.errors import Unreadable
+from bot.git.repository import Unreadable
 from bot.management import data_error
 
 

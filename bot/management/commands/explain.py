@@ -12,8 +12,8 @@ from django.core.management.base import BaseCommand
 
 from bot.archives.sources import open_sources
 from bot.config import bot_identity, identity_without_keys
-from bot.errors import Unreadable
 from bot.explain import explain
+from bot.git.repository import Unreadable
 from bot.management import data_error, no_input
 from bot.replies.which_report import KnownReport
 

@@ -21,9 +21,9 @@ from bot.config import bot_identity, compose_config, tree_paths
 from bot.management import counting, data_error, usage_error
 from bot.notifications.report import compose_due
 from bot.results import intake, recognise
-from bot.results.curves import extend_curves
 from bot.results.intake import HandedIn, IntakeAnswer, more_faults, take_in
 from bot.results.recognise import READS, Input, read_paths, read_stream
+from bot.results.storage import extend_curves
 from bot.results.values import RejectedInput
 from tracker.domain.text import counted
 

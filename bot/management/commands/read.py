@@ -27,7 +27,7 @@ from bot.archives.public_inbox import refresh
 from bot.archives.reader import has_names_to_search, read_source
 from bot.archives.sources import Source, open_sources, thread_source
 from bot.config import bot_identity
-from bot.errors import Busy, Unreadable
+from bot.git.repository import Busy, Unreadable
 from bot.mail.patches import find_links
 from bot.management import counting, usage_error
 from tracker.domain.text import counted

@@ -12,7 +12,7 @@ from django.utils import timezone
 from bot.management import data_error, no_input
 from tracker.domain.events import InvalidInput
 from tracker.models.results import CommitSide
-from tracker.pages.results import place_of
+from tracker.pages.lab import place_of
 from tracker.services import catalog
 
 

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from bot.config import bot_identity, configured_trees, tree_paths
-from bot.errors import Unreadable
+from bot.git.repository import Unreadable
 from bot.management import config_error, counting, no_input, unavailable
 from bot.upstream.tracking import Patience, follow, store_trees
 from tracker.domain.text import counted

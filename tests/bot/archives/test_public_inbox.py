@@ -24,7 +24,7 @@ from bot.archives.public_inbox import EpochSource, ReadCheckpoint, head, read_ep
 from bot.archives.reader import read_source
 from bot.archives.sources import open_sources
 from bot.demo import DemoInbox
-from bot.errors import Busy, Unreadable
+from bot.git.repository import Busy, Unreadable
 from bot.mail.message import parse
 from bot.mail.settings import BotSettings
 from bot.processes import process_name

@@ -39,7 +39,7 @@ from bot.archives.reader import Prefiltered, has_names_to_search, read_ahead, re
 from bot.archives.sandbox import Sandbox
 from bot.archives.sources import open_sources
 from bot.demo import DemoInbox
-from bot.errors import Unreadable
+from bot.git.repository import Unreadable
 from bot.mail.settings import BotSettings
 from bot.replies.effects import effects_of
 from bot.replies.reading import Reading

@@ -32,7 +32,7 @@ from bot.archives.public_inbox import read_epoch
 from bot.archives.reader import read_source
 from bot.archives.sources import _bodies, find_patch_mail, nntplib, open_sources, read_thread
 from bot.demo import DIFF, DemoInbox
-from bot.errors import Unreadable
+from bot.git.repository import Unreadable
 from bot.mail.message import parse
 from bot.mail.patches import PatchMail
 from bot.mail.settings import BotSettings

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from bot.compose.conventions import Conventions
 from bot.compose.lint import HEADINGS, faults
-from bot.compose.mail import ComposedMail
-from bot.compose.recipients import Recipient, Recipients
+from bot.compose.mail import ComposedMail, Recipient, Recipients
 from bot.compose.report_data import ReportData
 from bot.compose.report_mail import compose
 from bot.mail.addresses import Address

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.compose.conventions import Conventions
-from bot.compose.mail import to_bytes
-from bot.compose.recipients import CommitPeople, Recipients, recipients_of
+from bot.compose.mail import CommitPeople, Recipients, recipients_of, to_bytes
 from bot.compose.report_mail import compose
 from bot.git.maintainers import Duty, Responsible
 from bot.mail.addresses import Address

@@ -17,9 +17,8 @@ from django.core.management import CommandError, call_command
 
 from bot.archives.sources import open_sources
 from bot.checks import _paths
-from bot.errors import Busy, Unreadable
 from bot.git import repository as git
-from bot.git.repository import fetch, read_refs
+from bot.git.repository import Busy, Unreadable, fetch, read_refs
 from bot.leases import acquire
 from bot.processes import fork, process_name
 from bot.tasks import track_tree

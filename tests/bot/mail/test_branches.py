@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.mail.branches import branch_in, commit_in, ref_in
+from bot.mail.patches import branch_in, commit_in, ref_in
 
 MM = "git://git.example.org/mm.git"
 KERNEL = "https://git.kernel.org/pub/scm/linux/kernel/git/ada/linux.git"

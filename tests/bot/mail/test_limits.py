@@ -244,7 +244,7 @@ def test_a_bomb_is_refused_and_what_is_before_it_read(tmp_path: Path, monkeypatc
     import gzip
 
     from bot.archives import files
-    from bot.errors import Unreadable
+    from bot.git.repository import Unreadable
 
     monkeypatch.setattr(files, "_UNPACKED", 1 << 20)
     path = tmp_path / "bomb.mbox.gz"

@@ -15,14 +15,14 @@ from django.core.management import call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.results.curves import extend_curves
 from bot.results.formats import perf_release_result
 from bot.results.recognise import read_path
+from bot.results.storage import extend_curves
 from bot.results.values import RejectedInput
 from tests.support.world import World
 from tracker.domain.curves import CurvePoint
 from tracker.models import BisectResult, Curve, CurveChange, CurveSegment, Machine, Metric, ReleaseResult, Scenario
-from tracker.services import curves, regrading
+from tracker.services import corrections, curves
 from tracker.services.curve_changes import refresh_stale
 
 HEAD = "commit,date,machine,suite,metric,value,unit,direction,param:threads"
@@ -192,7 +192,7 @@ def test_a_direction_that_is_set_later_says_what_a_change_is(
     for direction, expected in (("higher", True), ("lower", False), ("unknown", None)):
         metric.update(direction=direction)
         with django_capture_on_commit_callbacks(execute=True):
-            regrading.regrade(list(metric))
+            corrections.regrade(list(metric))
         assert CurveChange.objects.get().is_regression is expected
 
 

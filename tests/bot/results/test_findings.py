@@ -13,15 +13,14 @@ import pytest
 
 from bot.git.inspection import inspect
 from bot.notifications.report import compose_due
-from bot.results.curves import extend_curves
 from bot.results.intake import take_in
 from bot.results.recognise import read_path
-from bot.results.storage import ReadAgain, read_again
+from bot.results.storage import ReadAgain, extend_curves, read_again
 from tests.support.world import World, state, status_text
 from tracker.domain.curves import CurvePoint
 from tracker.domain.events import EventData, EventKind, Role
 from tracker.models import Commit, Event, Finding, Machine, OutgoingMail, Report
-from tracker.services import curves, event_log, mail_transitions, regrading
+from tracker.services import corrections, curves, event_log, mail_transitions
 
 SHA = "b" * 40
 OTHER = {"id": "lab7-m2", "cpus": 8}
@@ -121,13 +120,13 @@ def test_once_the_mail_is_approved_the_headline_stays(world: World) -> None:
     world.ingest(worse(world, 600, id="2", machine=OTHER))
     report = Report.objects.get()
     assert headline(report) == "lab7-m1"
-    assert not regrading.set_headline(report.findings.get(headline=False))
+    assert not corrections.set_headline(report.findings.get(headline=False))
 
 
 def test_an_operator_chooses_another_headline(world: World) -> None:
     world.ingest(worse(world, 700), worse(world, 1300, id="2", machine=OTHER))
     report = Report.objects.get()
-    assert regrading.set_headline(report.findings.get(headline=False))
+    assert corrections.set_headline(report.findings.get(headline=False))
     report.refresh_from_db()
     assert (headline(report), report.verdict, report.state) == ("lab7-m2", "improvement", "no_action")
 

@@ -14,7 +14,7 @@ from bot.results.grading import p_text
 from tests.support.world import START, World
 from tracker.domain.events import TreeRole
 from tracker.models import BisectResult, Finding, Metric, OutgoingMail, Report, Tree
-from tracker.services import regrading
+from tracker.services import corrections
 
 SHA = "b" * 40
 
@@ -148,11 +148,11 @@ def test_a_direction_that_nobody_told_says_neither_word(world: World, client: Cl
     assert (finding.verdict, finding.change_pct, finding.change_pct_raw) == ("unknown", None, pytest.approx(-30.0))
     page = client.get(f"/report/{'c' * 40}/").content.decode()
     assert "direction unknown" in page
-    assert not regrading.release(report)  # a click is not a direction
+    assert not corrections.release(report)  # a click is not a direction
     metric = Metric.objects.get(name="vm-scan.widgets")
     metric.direction = "higher"
     metric.save()
-    assert regrading.regrade([metric]) == 1
+    assert corrections.regrade([metric]) == 1
     report.refresh_from_db()
     assert (report.verdict, report.findings.get().verdict) == ("regression", "regression")
 
@@ -222,7 +222,7 @@ def test_a_held_report_is_in_no_table(world: World) -> None:
     world.track()
     assert Report.objects.get().landing == "v9.1-rc1"
     assert not Report.objects.filter(merged_release="v9.1")
-    regrading.release(Report.objects.get())
+    corrections.release(Report.objects.get())
     assert Report.objects.filter(merged_release="v9.1").count() == 1
 
 

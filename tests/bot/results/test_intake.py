@@ -20,7 +20,7 @@ from bot.results.values import RejectedInput
 from tests.support.outbox import act
 from tests.support.world import World
 from tracker.models import BisectResult, Commit, Event, Finding, Metric, OutgoingMail, Report, Suggestion
-from tracker.services import regrading
+from tracker.services import corrections
 
 C, D, F = "c" * 40, "d" * 40, "f" * 40
 FIXES = {"tag": "Fixes", "value": f'{C[:12]} ("mm: a")'}
@@ -219,7 +219,7 @@ def test_a_direction_frees_what_never_moved_far_enough(world: World) -> None:
     metric = Metric.objects.get()
     metric.direction = "higher"
     metric.save()
-    regrading.regrade([metric])
+    corrections.regrade([metric])
     report = Report.objects.get()
     assert report.verdict == "improvement"
     assert "no direction is set" not in report.held
@@ -249,7 +249,7 @@ def test_a_mail_about_to_change_can_not_be_approved(world: World) -> None:
 def test_the_operators_headline_reaches_the_mail(world: World) -> None:
     mail = composed(world)
     world.ingest(result_data(world, C, "d", 1000, 1400, machine={"id": "lab7-m2", "cpus": 8}))
-    regrading.set_headline(Finding.objects.get(headline=False))
+    corrections.set_headline(Finding.objects.get(headline=False))
     compose_due(world.settings, world.later())
     mail.refresh_from_db()
     assert mail.subject.endswith("40.0% improvement")

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from bot.errors import Unreadable
 from bot.git import repository as git_repository
 from bot.git.history import Graph, read_log
-from bot.git.repository import Refs, read_refs
+from bot.git.repository import Refs, Unreadable, read_refs
 from bot.mail.settings import BotSettings
 from bot.upstream.tracking import track
 from tests.support.world import (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.demo import DANA
-from bot.errors import Busy, Unreadable
+from bot.git.repository import Busy, Unreadable
 from bot.mail.addresses import Address
 from bot.upstream import backfill, landings
 from bot.upstream.landings import LandingState

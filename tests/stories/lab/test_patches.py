@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from bot import lab
 from bot.demo import DemoTree
-from bot.errors import Unreadable
 from bot.git import inspection
+from bot.git.repository import Unreadable
 from bot.lab import open_jobs, requested_patch
 from bot.mail.addresses import Address
 from bot.mail.message import parse

@@ -30,7 +30,7 @@ from tracker.models import (
     Scenario,
     Suggestion,
 )
-from tracker.pages import results
+from tracker.pages import lab
 from tracker.pages.triage import table
 from tracker.pages.triage.filters import TriageQuery
 from tracker.pages.triage.table import controls
@@ -107,8 +107,8 @@ def test_the_command_approves_no_text_that_it_has_just_changed(world: World, set
 @pytest.mark.django_db
 def test_a_kernel_too_old_for_the_list_has_no_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = Kernel.objects.create(name="v4.4", measured_at=NOW)
-    monkeypatch.setattr(results, "kernels", list)
-    assert results.neighbours(kernel) == []
+    monkeypatch.setattr(lab, "kernels", list)
+    assert lab.neighbours(kernel) == []
 
 
 @pytest.mark.django_db

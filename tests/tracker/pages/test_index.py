@@ -18,7 +18,7 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.results.curves import extend_curves
+from bot.results.storage import extend_curves
 from tracker.charts import describe, index_chart
 from tracker.domain.kernel_comparison import Cell
 from tracker.domain.performance_index import Benchmark, BenchmarkMean, IndexPoint, at, params_text, read_params, series

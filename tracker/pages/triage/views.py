@@ -40,7 +40,7 @@ from tracker.pages.triage.filters import GROUPS, ORDERS, InvalidQuery, TriageQue
 from tracker.pages.triage.table import controls
 from tracker.services import report_actions
 from tracker.services.accounts import CHANGE_REPORTS, own_reports, permit_of
-from tracker.services.enqueue import enqueue
+from tracker.services.installation import enqueue
 from tracker.services.report_actions import ACTION_KEYS, BY_NAME, KEYS_OF_OWNERS
 
 NAMED = 2  # reports whose new state a message says
