@@ -399,7 +399,7 @@ def _explain_one(
     if relations and not robot_report:
         first, relation = next(iter(relations.items()))
         known_reports.file(mail.message_id, first, known_reports.thread_for(reading, first, relation))
-    if not relations and reading.notice and reading.kind is SenderKind.ROBOT:
+    if not relations and reading.notice:
         # About no known report: shown anyway, since it changes nothing.
         effects = effects_of(reading, context, settings.trust_policy)
     report_ids = list(relations) or ([robot_report.culprit] if robot_report else [])

@@ -28,7 +28,7 @@ from bot.mail.quoting import ANSWER
 # percent-encoded, and its own slashes are part of it.
 _LORE = re.compile(
     r"(?<![\w/=])(?:https?://)?(?:(?:www\.)?lore\.kernel\.org/(?:[\w.+-]{1,80}/)|lkml\.kernel\.org/r/|(?:patch\.)?msgid\.link/"
-    r"|lkml\.kernel\.org/|lore\.kernel\.org/)(<?[^\s<>\"'\])}）`，。]{3,400})",
+    r"|patchwork\.kernel\.org/project/[\w.+-]{1,80}/patch/|lkml\.kernel\.org/|lore\.kernel\.org/)(<?[^\s<>\"'\])}）`，。]{3,400})",
     re.I,
 )
 _VIEW = re.compile(r"/(?:raw|t\.mbox\.gz|t\.atom|t|T)?/?\Z")

@@ -20,7 +20,8 @@ WROTE = (
     "(?:wrote|writes|said|schrieb|(?:a )?écrit|escribió|(?:ha )?scritto|escreveu|schreef|skrev|skrev följande"
     r"|napisał|napisał\(a\)|пишет|писал|kirjoitti|napsal|yazdı|写道|のメール|님이 작성|napísal(?:a)?|írta"
     "|(?:ha )?escrit|(?:a )?scris|έγραψε|đã viết|пише|написав(?:ла)?|rakstīja|rašė|kirjutas|napisao|napisala|je napisal"
-    "|написа|כתב(?:ה)?|نوشت|كتب|寫道|提到|さんは書きました|さんが書きました|menulis|написал(?:а)?)"
+    r"|написа|כתב(?:ה)?|نوشت|كتب|寫道|提到|さんは書きました|さんが書きました"
+    r"|(?:이|가|이\(가\)|님이) 쓴 글|menulis|написал(?:а)?)"
 )
 ON = "(?:On|Am|Le|El|Em|Op|Il|At|Den|W dniu|在)"
 OLDER_MAIL = (
@@ -69,10 +70,12 @@ _QUOTE = re.compile(r"\s{0,3}(?:>|\|(?=\s)(?!.*\|\s*\Z))|[A-Z][A-Za-z]{0,3}>")
 _ATTRIBUTION_END = re.compile(rf"(?:{WROTE}|<[^<>\s]{{1,200}}@[^<>\s]{{1,200}}>|\d{{1,2}}:\d\d).{{0,120}}[:：]\s*\Z")
 _SAYS_WROTE = re.compile(rf"{WROTE}\s?[:：]\s*\Z")
 _ATTRIBUTION_START = re.compile(
-    rf"{ON}\s.{{4,}}|\S.{{0,120}}<[^\s<>]+@[^\s<>]+>|\d{{4}}[-/年]|\d\d?[./]"
+    rf"{ON}\s.{{4,}}|\S.{{0,120}}<[^\s<>]+@[^\s<>]+>|\d{{4}}[-/年]|\d\d?[./]|\d\d? \w{{3,12}}\.? \d{{4}},? "
     r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? "
 )
 _ON_A_DAY = re.compile(rf"(?:{ON}|Quoting)\s(?=.{{0,80}}\d)")
+_BEGINS_WITH_DAY = re.compile(r"\d{4}[-/.年]\s?\d")
+_BY_MAILBOX = re.compile(r"\bby [^\s<>@]{1,80}@[\w.-]{1,80}\s?[:：]\Z")  # as Tutanota writes it
 _TRAILER = re.compile(r"[A-Z][a-z]+(?:-[a-z]+)*-by:|(?:Fixes|Closes|Link|Cc):")
 _ELLIPSIS = re.compile(r"\s*(?:\[?(?:\.{2,4}|…|snip(?:ped)?)\]?|<snip>)\s*\Z", re.I)
 _OLDER_MAIL = re.compile(
@@ -129,7 +132,8 @@ _SPEAKS = re.compile(
     rf"{_NAME}\s{{1,8}}[\[(]?(?:today |yesterday |at ){{0,2}}{_TIME}[\])]?\s*\Z"
     rf"|(?=\S+ \S){_NAME}\s?[:：]\s*\Z"
     rf"|\s{{0,4}}[\[(]{_TIME}[\])]\s{{1,4}}{_NAME}\s?[:：]?\s*\Z"
-    rf"|(?!.*\bI\b){_NAME} (?:commented|replied|posted|wrote|said)\b.{{0,40}}\b(?:ago|yesterday|today)\b.{{0,20}}\Z",
+    rf"|(?!.*\bI\b){_NAME} (?:commented|replied|posted|wrote|said)\b.{{0,40}}\b(?:ago|yesterday|today)\b.{{0,20}}\Z"
+    rf"|{_NAME} has posted comments on\b|{_NAME}\s.{{0,40}}\d\d.{{0,20}}\| #\d{{1,3}}\s*\Z",  # Gerrit, Patchwork
     re.A,
 )
 # Attributions without "wrote", an address or a day: "Thus spake Lee:", "@lee commented on this:", "[Lee wrote]"
@@ -194,11 +198,7 @@ def unquoted_lines(text: str) -> list[str]:
 
 def lines_in_context(text: str) -> list[TextLine]:
     """Return the unquoted lines, each with the quoted line that it answers, which a short answer needs."""
-    lines = [line[:MAX_LINE] for line in clean(text).split("\n")]
-    if _PGP_HEAD in lines:  # without the armor headers and dash escapes of a clear-signed text (RFC 4880 section 7)
-        start = lines.index(_PGP_HEAD)
-        end = next((number for number in range(start, min(start + 10, len(lines))) if not lines[number].strip()), start)
-        lines[start:] = [line.removeprefix("- ") for line in lines[end + 1 :]]
+    lines = _without_armor([line[:MAX_LINE] for line in clean(text).split("\n")])
     keep: list[TextLine] = []
     in_quote, quoted, resume, last_patch = False, "", _head_at_top(lines), _last_patch(lines)
     for number, line in enumerate(lines):
@@ -230,6 +230,15 @@ def lines_in_context(text: str) -> list[TextLine]:
     return keep
 
 
+def _without_armor(lines: list[str]) -> list[str]:
+    """Return lines without the armor headers and dash escapes of a clear-signed text (RFC 4880 section 7)."""
+    if _PGP_HEAD not in lines:
+        return lines
+    start = lines.index(_PGP_HEAD)
+    end = next((number for number in range(start, min(start + 10, len(lines))) if not lines[number].strip()), start)
+    return [*lines[:start], *(line.removeprefix("- ") for line in lines[end + 1 :])]
+
+
 def own_text(text: str) -> str:
     """Return the writer's own text: unquoted, above the signature and above the footer of a list."""
     return own_of(unquoted_lines(text))
@@ -237,19 +246,22 @@ def own_text(text: str) -> str:
 
 def own_of(unquoted: Sequence[str]) -> str:
     """Return the own text of lines that are known to be unquoted."""
-    lines = list(unquoted)
+    return "\n".join(unquoted[: own_length(unquoted)]).strip("\n")
+
+
+def own_length(unquoted: Sequence[str]) -> int:
+    """Return how many of these lines are above the signature, and above the footer of a phone, a company or a list."""
     in_patch = False
-    for number, line in enumerate(lines):
+    for number, line in enumerate(unquoted):
         in_patch = in_patch or line.startswith("@@ ")
         ends = bool(_LIST_FOOTER.match(line) or _FOOTER.match(line.strip()[:400]))
         if not ends and _SIGNATURE.match(line):
             # Git's version number follows the "-- " that ends a patch as git writes it.
-            is_version = number + 1 < len(lines) and re.match(r"\d+\.\d+", lines[number + 1].strip())
+            is_version = number + 1 < len(unquoted) and re.match(r"\d+\.\d+", unquoted[number + 1].strip())
             ends = not (is_version and in_patch)
         if ends:
-            lines = lines[:number]
-            break
-    return "\n".join(lines).strip("\n")
+            return number
+    return len(unquoted)
 
 
 def without_doubt(text: str) -> str:
@@ -261,6 +273,8 @@ def without_doubt(text: str) -> str:
     """
     has_rest = len(text) > _JUDGED
     uncut = clean(text[:_JUDGED]).split("\n")
+    if _PGP_HEAD in uncut[: _next_line(uncut, 0) + 1]:  # what is signed begins the mail
+        uncut, has_rest = _without_armor(uncut), True
     whole, lines = [line[:MAX_LINE] for line in uncut], [_as_seen(line) for line in uncut]
     rest_of_quote = False
     last_patch = _last_patch(lines)
@@ -472,8 +486,9 @@ def _attribution_without_marks(keep: Sequence[TextLine], lines: Sequence[str], n
     if not lines[number].rstrip().endswith((":", "：")) or not (length := _attribution(keep)):
         return 0
     text = " ".join(line.text.strip() for line in keep[-length:])[-500:]
-    mailbox, wrote = _MAILBOX.search(text), re.search(WROTE, text)
-    tells = (mailbox and (wrote or _MOMENT.search(text))) or (wrote and _ON_A_DAY.match(text))
+    mailbox, wrote = _MAILBOX.search(text) or _BY_MAILBOX.search(text), re.search(WROTE, text)
+    dated = _ON_A_DAY.match(text) or _BEGINS_WITH_DAY.match(text)
+    tells = (mailbox and (wrote or _MOMENT.search(text))) or (wrote and dated)
     following = _next_line(lines, number + 1)
     return length if tells and following < len(lines) and not _QUOTE.match(lines[following]) else 0
 

@@ -201,8 +201,7 @@ _BY = re.compile(r"\A(?:by|in)\b\s*:?\s*", re.I)
 
 _FENCE = re.compile(r"\s{0,3}(```|~~~)")
 # As `git mailinfo --scissors` knows it: what is below is a patch, up to a second line of this kind.
-_SCISSORS = re.compile(r"[-\s]*(?:-\s*(?:8<|>8|cut here)|(?:8<|>8)\s*-)[-\s8<>]*(?:cut here)?[-\s8<>]*\Z", re.I)
-_WIDEST = 200  # letters of a line of scissors
+_SCISSORS = re.compile(r"(?=[^-]*-)(?=\W*(?:8<|>8|cut here))(?:[-\s]|8<|>8|cut here)++\Z", re.I)
 _DIFF = re.compile(r"diff -|Index: \S")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d{1,6}))? \+\d+(?:,(\d{1,6}))? @@")
 _DIFF_HEADER = re.compile(
@@ -223,7 +222,7 @@ def without_foreign_lines(own_text: str) -> str:
     old = new = 0  # lines that the diff's hunk still has
     for number, (line, following) in enumerate(zip(own, (*own[1:], ""), strict=False)):
         fence = _FENCE.match(line)
-        mark = fence[1] if fence else "8<" if len(line) <= _WIDEST and _SCISSORS.match(line) else ""
+        mark = fence[1] if fence else "8<" if _SCISSORS.match(line) else ""
         if closing:
             closing = "" if mark == closing else closing
         elif mark:

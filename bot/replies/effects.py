@@ -17,7 +17,7 @@ from datetime import datetime
 from textwrap import shorten
 
 from bot.mail.message import ParsedMail
-from bot.mail.patches import is_posting, ref_in, version_of
+from bot.mail.patches import answered_posting, bare_title, is_posting, ref_in, version_of
 from bot.replies import gate
 from bot.replies.classifier import Model, Opinion, ReplyFacts, decide, load, says_something
 from bot.replies.commands import Command, Word
@@ -93,8 +93,17 @@ def _all_effects(reading: Reading, context: MailContext) -> list[Effect]:
     commanded = [one for one in commanded if one.kind is not EventKind.BISECTED or (context.unnamed and one.commit)]
     named = any(effect.kind is EventKind.BISECTED for effect in commanded)
     bisections = [] if named else list(_bisect_effects(reading, context))
-    content = list(content_effects(reading, context))
+    content = [_of_candidate(effect, reading, context) for effect in content_effects(reading, context)]
     return [*commanded, *content, *_named_tests(reading, context, content), *bisections]
+
+
+def _of_candidate(effect: Effect, reading: Reading, context: MailContext) -> Effect:
+    """Return the effect of an answer to a posted fix: what is dropped there is the fix, and not the culprit."""
+    answered = bare_title(answered_posting(reading.mail.subject))
+    answers_fix = context.relation is Relation.FIX_THREAD or (context.title and answered not in ("", context.title))
+    if effect.kind is not EventKind.DROPPED or not answers_fix:
+        return effect
+    return replace(effect, kind=EventKind.FIX_WITHDRAWN, mode=Mode.SUGGEST)
 
 
 def _is_in_each(effect: Effect, readings: Iterable[Sequence[Effect]]) -> bool:
@@ -239,6 +248,7 @@ def _bisect_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
 
 _DEVELOPERS = (Role.AUTHOR, Role.MAINTAINER, None)
 _OUTCOMES = frozenset({EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED})
+_OF_PATCHES = frozenset({EventKind.FIX_QUEUED, EventKind.DROPPED})  # what may become of a fix, too
 
 
 def content_effects(reading: Reading, context: MailContext, model: Model | None = None) -> Iterator[Effect]:
@@ -246,10 +256,10 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
 
     `model`: what the classifier has learned, if not the one of the project; a cross-validation has others.
     """
-    if reading.kind is SenderKind.ROBOT:
-        if (note := reading.notice) and context.relation is not Relation.PATCH_THREAD:
-            where = f"{note.tree} ({note.branch})"  # this thread's patch was applied there
-            yield Effect(EventKind.FIX_QUEUED, Mode.AUTO, "merge_notice", quote=note.quote, commit=note.sha, tree=where)
+    if (note := reading.notice) and context.relation is not Relation.PATCH_THREAD:
+        where = f"{note.tree} ({note.branch})"  # this thread's patch was applied there
+        yield Effect(EventKind.FIX_QUEUED, Mode.AUTO, "merge_notice", quote=note.quote, commit=note.sha, tree=where)
+    if note or reading.kind is SenderKind.ROBOT:
         return
     by_lab = reading.kind is SenderKind.BOT_OPERATOR
     if _is_user(reading, context):
@@ -259,6 +269,9 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
         return
     has_outcome = by_lab and (tag_of_tester(reading) or holds_table(reading.own_text))
     if context.relation in CONTEXT and not (has_outcome or concerns(reading, context)):
+        if context.relation is Relation.FIX_THREAD and not reading.patches:
+            told = (effect for effect in effects_by_rules(reading, context) if effect.kind in _OF_PATCHES)
+            yield from (replace(effect, mode=Mode.SUGGEST) for effect in told)
         return  # about the patch, not about the regression
     if reading.patches and reading.kind is SenderKind.PERSON:
         yield from _patch_effects(reading, context)

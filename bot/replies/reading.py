@@ -188,6 +188,11 @@ _TIP = re.compile(r"has\s+been\s+merged\s+into\s+the\s+(\S{1,120})\s+branch\s+of
 _COMMIT_ID = re.compile(r"^Commit-ID:\s+([0-9a-f]{8,40})\b", re.M)
 
 
+# Andrew Morton's scripts: "+ mm-walk-once.patch added to mm-unstable branch"
+_MM_SUBJECT = re.compile(r"\+ \S{1,200}\.patch added to (?:the )?(?:-?mm)")
+_MM = re.compile(r"has\s+been\s+added\s+to\s+the\s+-?(mm)\s+(\S{1,80})\s+branch")
+
+
 @dataclass(frozen=True, slots=True)
 class Notice:
     """A commit in a branch of a maintainer's tree."""
@@ -198,9 +203,14 @@ class Notice:
     quote: str
 
 
-def find_notice(own_text: str) -> Notice | None:
-    """Return the notice in a mail, or None. The caller checks that a robot sent it."""
-    if match := _PATCHWORK.search(own_text):
+def find_notice(own_text: str, subject: str, sender: SenderKind) -> Notice | None:
+    """Return the notice in a mail of a robot, or of a maintainer's scripts; None for none."""
+    commit = None
+    if _MM_SUBJECT.match(subject) and (match := _MM.search(own_text)):
+        tree, branch = match[1], match[2]
+    elif sender is not SenderKind.ROBOT:
+        return None
+    elif match := _PATCHWORK.search(own_text):
         tree, branch = match[1], match[2]
         commit = _COMMIT_LINK.search(own_text)
     elif match := _TIP.search(own_text):
@@ -401,11 +411,12 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
     reported_by = (trailer.value for trailer in trailers if trailer.key.startswith("Reported-"))
     credited = (settings.tag_in(address.email) for value in reported_by for address in parse_addresses(value))
     signed = (*(mail.to if trust.covers("to") else ()), *(mail.cc if trust.covers("cc") else ()))
+    kind = kind_of(mail, settings)
     return Reading(
         mail=mail,
-        kind=kind_of(mail, settings),
+        kind=kind,
         own_text=own,
-        sentences=() if posted_title(mail.subject) else own_sentences(in_context),
+        sentences=() if posted_title(mail.subject) else own_sentences(in_context[: quoting.own_length(lines)]),
         audience=audience_of(mail, own, settings),
         commands=commands,
         trailers=trailers,
@@ -414,7 +425,7 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
         links=find_links("\n".join(lines), settings.base_url),
         tags=named[:MAX_REPORTS],
         credited=tuple(dict.fromkeys(tag for tag in credited if tag))[:MAX_REPORTS],
-        notice=find_notice(own),
+        notice=find_notice(own, mail.subject, kind),
         problems=(
             *mail.problems,
             *((f"{OVER}{len(named)} report addresses; at most {MAX_REPORTS}",) if len(named) > MAX_REPORTS else ()),

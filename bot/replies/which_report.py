@@ -279,6 +279,10 @@ _BRACKETS = re.compile(r"\[([^\]]{0,100})\]")
 _BACKPORT = re.compile(
     r"\b(?:AUTOSEL|stable|backport|OLK|openEuler)\b|(?<![\w.-])v?[2-9]\.\d{1,2}(?:\.y)?(?![\w.-])", re.I
 )
+# What is sent when stable trees take a patch, or could not: it has been a fix for long.
+_STABLE_NOTE = re.compile(
+    r'(?:failed: )?patch ".{1,300}" (?:has been added|failed to apply) to (?:the )?\S+ tree', re.I
+)
 _SERIES = re.compile(r"\b\d{1,3}/0*([1-9]\d{0,2})\b")
 _SPEAKS = re.compile(r"\bregress|\b(?:kernel )?test robot\b|\b0-?day\b|\blkp\b", re.I)
 _CURE = r"(?:fix|solv|resolv|address|eliminat|cur|recover|restor|mitigat|reduc|alleviat|avoid|remov)(?:e|es|ed|ing|s)?"
@@ -308,6 +312,8 @@ def cures(reading: Reading) -> bool:
 
 def is_backport(subject: str) -> bool:
     """Whether a subject says that the patch goes to a stable tree, or to a distribution's."""
+    if _STABLE_NOTE.match(subject):
+        return True
     brackets = _BRACKETS.findall(subject[:300])
     return any(_BACKPORT.search(bracket) for bracket in brackets if "regress" not in bracket.lower())
 

@@ -40,6 +40,7 @@ from tracker.domain.events import Part
 # --- What a commit message names ---
 
 MAX_NAMED = 200  # per kind and message
+_MOST_READ = 50_000  # characters of a message in which links are looked for
 # Documentation/process/stable-kernel-rules.rst ("commit <sha> upstream.", "[ Upstream commit <sha> ]"), and what
 # `git cherry-pick -x` writes.
 _UPSTREAM = re.compile(
@@ -57,7 +58,7 @@ _REVERTS = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _ALL_OF = re.compile(r"(?:(?:the|following)\s+)*(?:(?P<commit>commits?:?)\s+)?", re.IGNORECASE)
-_REVERT_TITLE = re.compile(r'(?:revert|reapply) "(.*)"\Z', re.IGNORECASE)
+_REVERT_TITLE = re.compile(r'(?:revert|(?P<again>reapply)) "(?P<of>.*)"\Z', re.IGNORECASE)
 _PREFIXED_REVERT = re.compile(r'((?:[\w/.,+-]{1,40}: ){1,3})revert "(.*)"\Z', re.IGNORECASE)
 _ROWS_OF_DASHES = re.compile(r"^--+\s*$", re.MULTILINE)
 
@@ -67,6 +68,7 @@ class MessageReferences:
     """What a message names, each with the quoted words. Shas are in lower case and may be abbreviated."""
 
     mails: tuple[tuple[str, str], ...] = ()  # Message-IDs linked by Closes: and Link:
+    mentions: tuple[tuple[str, str], ...] = ()  # Message-IDs linked anywhere else, as in "[1] https://…"
     pages: tuple[tuple[str, str], ...] = ()  # our own pages linked there (a sha or a tag), and the tags in Reported-by:
     fixes: tuple[tuple[str, str], ...] = ()
     reverts: tuple[tuple[str, str], ...] = ()
@@ -99,17 +101,21 @@ def find_references(message: str, settings: BotSettings) -> MessageReferences:
         for mention in islice(_REVERTS.finditer(message), MAX_NAMED)
         for sha in reverted_at(message[mention.end() : mention.end() + _MOST_LISTED]).commits
     ]
+    reverted_title = (f'Revert "{reverted["of"]}"' if reverted["again"] else reverted["of"]) if reverted else ""
     odd_titles = [*find_reverted([[title]], [Patch(title, "commit", ())]).titles]
     if inner := _PREFIXED_REVERT.match(title):  # 'mm: Revert "walk"' of "mm: walk"
         odd_titles.append(f"{inner[1]}{inner[2]}")
+    mails = _unique((link.message_id, line) for link, line in links if link.message_id)
+    beside = find_links(message[:_MOST_READ])
     return MessageReferences(
-        mails=_unique((link.message_id, line) for link, line in links if link.message_id),
+        mails=mails,
+        mentions=_unique((link.message_id, link.url) for link in beside if link.message_id not in dict(mails)),
         pages=_unique([*((link.page, line) for link, line in links if link.page), *tags]),
         fixes=_unique((sha, _line(trailer)) for trailer in trailers for sha in fixed_commits([trailer])),
         reverts=_unique((sha, quote) for sha, quote, is_complete in mentioned if is_complete),
         perhaps_reverts=_unique((sha, quote) for sha, quote, is_complete in mentioned if not is_complete),
-        reverted_title=reverted[1] if reverted else "",
-        perhaps_titles=tuple(other for other in odd_titles if not reverted or other != reverted[1])[:MAX_NAMED],
+        reverted_title=reverted_title,
+        perhaps_titles=tuple(other for other in odd_titles if not reverted or other != reverted["of"])[:MAX_NAMED],
         upstream=_unique(
             (mention[mention.lastindex or 1].lower(), mention[0].strip()) for mention in _UPSTREAM.finditer(message)
         ),
@@ -526,11 +532,16 @@ def reverts(seen: Seen, context: Context) -> Iterator[Match]:
 
 
 def closes(seen: Seen, context: Context) -> Iterator[Match]:
-    """A fix that closes the report, links to its thread, or credits its address or its page."""
+    """A fix that closes the report, links to its thread, or credits its address or its page; perhaps one that has a
+    link to its thread anywhere else.
+    """
     tracked = context.tracked
     for mail, quote in seen.named.mails:
         if mail in tracked.mails:
             yield Match(tracked.mails[mail], Part.FIX, seen.commit, "closes", quote)
+    for mail, quote in seen.named.mentions:
+        if mail in tracked.mails:
+            yield Match(tracked.mails[mail], Part.FIX, seen.commit, "mentions_report", quote, sure=False)
     for page, quote in seen.named.pages:
         if page in tracked.pages:
             yield Match(tracked.pages[page], Part.FIX, seen.commit, "closes", quote)

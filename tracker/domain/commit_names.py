@@ -19,7 +19,10 @@ _SHA_AT_END = re.compile(r"(?:(.{1,400})\s\((?:commit )?|v\d[\w.-]{0,40}-\d{1,7}
 _SUBSYSTEM = re.compile(r"[\w/.,+*-]{1,60}: \S")
 _NUMBER = re.compile(rf"\d{{7,11}}\s+(?!{_SUBSYSTEM.pattern})[^\W\d_]")
 # A commit in a web view of git; any link, in which a bracket that opens is closed; a link in a pair of brackets
-_COMMIT_URL = re.compile(r"<?https?://\S*?(?:[?&;]id=|/#|/(?:c(?:ommit)?s?|linus|\+)/)([0-9a-f]{7,40})\b\S*>?", re.I)
+_COMMIT_URL = re.compile(
+    r"<?(?:https?://|(?=git(?:hub|lab)?\.))\S*?(?:[?&;]id=|/#|/(?:c(?:ommit)?s?|linus|\+)/)([0-9a-f]{7,40})\b\S*>?",
+    re.I,
+)
 _URL = re.compile(r"https?://(?:[^\s<>()\]]|\([^\s<>()]*\))+")
 _BRACKETED_URL = re.compile(rf"[(<\[]?{_URL.pattern}[)>\]]?[.,;]?")
 _MESSAGE_ID = re.compile(r"<?([^\s<>/@]+@[^\s<>/]+)>?")
@@ -58,6 +61,8 @@ def named_sha(text: str) -> tuple[str, str]:
     ('3b1f0c9d2e44', 'mm: take the lock')
     >>> named_sha("mm: take the lock (3b1f0c9d2e44)"), named_sha("v6.12-3-g3b1f0c9d2e44")
     (('3b1f0c9d2e44', 'mm: take the lock'), ('3b1f0c9d2e44', ''))
+    >>> named_sha("git.kernel.org/torvalds/c/3b1f0c9d2e44")
+    ('3b1f0c9d2e44', '')
     """
     text = text.strip()[:_LONGEST]
     if _MESSAGE_ID.fullmatch(text):

@@ -289,8 +289,8 @@ def _check_fix(event: EventData, reports: Collection[int]) -> None:
         raise InvalidInput(f"{event.remark[:10]} is the report's own culprit; expected the commit that fixes it")
     if event.title and Report.objects.filter(pk__in=reports, culprit__title__iexact=event.title).exists():
         raise InvalidInput(f"{event.title[:60]!r} is the report's own culprit; expected the commit that fixes it")
-    if (name := _message_id(event.remark)) and (own := _report_of_mail(name)) and own.pk in reports:
-        raise InvalidInput("this link leads to the report itself; expected the mail of its fix")
+    if (name := _message_id(event.remark)) and _report_of_mail(name):
+        raise InvalidInput("this link leads to a report; expected the mail of its fix")
 
 
 def _leads_back(event: EventData, reports: Collection[int]) -> bool:

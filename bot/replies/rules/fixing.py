@@ -38,6 +38,8 @@ FIXES = (
             "It went out to Linus this morning.",
             "I've put this into my urgent branch.",
             "Thanks, taken.",
+            "Applied with a shortened commit message.",
+            "Applied directly to my tree.",
         ),
         no=(
             "I'll queue it once it is tested.",
@@ -55,7 +57,8 @@ FIXES = (
             "I just added this to our queue of things to test.",
         ),
         cue=words(
-            r"^ /(?:applied|queued|merged|picked up)(?=[,.!]|\Z| (?:thanks?|thx|thank you|up|for|to|in)\b)/",
+            r"^ /(?:applied|queued|merged|picked up)(?=[,.!]|\Z| (?:thanks?|thx|thank you|up|for|to|in|directly)\b)/",
+            r"^ /applied with (?:\w+ ){1,4}(?:changelog|commit message|subject|title)\b/",
             "^ ok|okay|thanks|both|all|series|now|great|i've|i_have applied|queued|picked_up|merged",
             "^ thanks,|thanks /taken(?=[.!,]|\\Z)/",
             "<i have>|i now|just|also? added|put|taken this|it|that|them|these|both to|into|in|for my|our"

@@ -358,6 +358,7 @@ def test_subjects_of_patches(subject: str, title: str, version: int, posting: bo
         ("https://lore.kernel.org/all/a@b/T/#u", "a@b"),
         ("https://lore.kernel.org/all/a@b/t.mbox.gz", "a@b"),
         ("https://lkml.kernel.org/r/a%40b.", "a@b"),
+        ("https://patchwork.kernel.org/project/linux-mm/patch/a@b/", "a@b"),
         ("https://lore.kernel.org/lkml/Zr%2Fq+x@b/raw", "Zr/q+x@b"),
         ("(https://lore.kernel.org/r/a@b)", "a@b"),
     ],
@@ -382,12 +383,21 @@ def test_links_to_our_pages() -> None:
     assert link.page == "3b1f0c9d2e44"
 
 
+def test_a_notice_of_mms_scripts() -> None:
+    text = "The patch titled\n     Subject: mm: walk once\nhas been added to the -mm mm-hotfixes-unstable branch.\n"
+    subject = "+ mm-walk-once.patch added to mm-hotfixes-unstable branch"
+    notice = find_notice(text, subject, SenderKind.PERSON)
+    assert notice
+    assert (notice.tree, notice.branch) == ("mm", "mm-hotfixes-unstable")
+    assert find_notice(text, f"Re: {subject}", SenderKind.PERSON) is None
+
+
 def test_notices_of_robots() -> None:
     tip = "The following commit has been merged into the x86/urgent branch of tip:\n\nCommit-ID:     0123456789abcdef"
-    notice = find_notice(tip)
+    notice = find_notice(tip, "", SenderKind.ROBOT)
     assert notice
     assert (notice.tree, notice.branch, notice.sha) == ("tip", "x86/urgent", "0123456789abcdef")
-    assert find_notice("I have applied it.") is None
+    assert find_notice("I have applied it.", "", SenderKind.ROBOT) is None
 
 
 # --- who ---

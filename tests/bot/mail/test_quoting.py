@@ -105,6 +105,8 @@ def test_an_older_mail_that_begins_with_a_quote_is_doubted(head: str) -> None:
         "Thus spake Lee Park:",
         "Lee's answer was:",
         "[Lee Park wrote]",
+        "Lee Park has posted comments on this change.",  # Gerrit
+        "Lee Park Sept. 1, 2026, 6 a.m. UTC | #1",  # Patchwork
         '>>>>> "Lee" == Lee Park <lee@dev.example> writes:',  # Supercite
         "> On 1 Sep 2026, at 06:00, Lee Park <lee@dev.example> wrote:\n>",
     ],
@@ -150,6 +152,18 @@ def test_however_an_attribution_is_stretched_a_command_below_it_waits(hide: Call
     assert not find_commands(undoubted).good
 
 
+@pytest.mark.parametrize(
+    "above",
+    [
+        "1 Sept 2026, 06:00 by lee@dev.example:",  # Tutanota
+        "2026-09-01 오후 3:00에 Lee Park 이(가) 쓴 글:",
+        "2026-09-01, Lee Park wrote:",
+    ],
+)
+def test_what_stands_below_an_attribution_without_marks_is_no_word_of_the_writers(above: str) -> None:
+    assert quoting.own_text(f"I will look.\n\n{above}\n\nHi Dana,\n\nthis is noise.\n") == "I will look."
+
+
 @given(st.text(max_size=2000))
 def test_what_is_surely_the_writers_is_a_part_of_the_text(text: str) -> None:
     undoubted = quoting.without_doubt(text)
@@ -185,6 +199,7 @@ def test_what_is_surely_the_writers_is_a_part_of_the_text(text: str) -> None:
         "==========\nv9.0  1000\n==========\n\n#lkp invalid\n",
         "------------[ cut here ]------------\nWARNING: CPU: 3\n---[ end trace 0000000000000000 ]---\n\n#lkp invalid\n",
         ">>> On 3/11/2026 at 10:15 AM, Lee Park <lee@dev.example> wrote:\n> It is slow.\n\n#lkp invalid\n",
+        "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA512\n\n#lkp invalid\n\n-----BEGIN PGP SIGNATURE-----\n\nabc\n",
         ">> It is.\n>>> On 3/11/2026 at 10:15 AM, Lee <lee@dev.example> wrote:\n\n#lkp invalid\n",
     ],
 )

@@ -56,7 +56,10 @@ def words(text: str) -> list[str]:
         ("----- 8< -----\n#lkp invalid\n", []),
         ("-- >8 --\n#lkp invalid\n-- 8< --\n#lkp expected", ["expected"]),
         ("8<---------------- cut here ----\n#lkp invalid", []),
+        ("cut here ---\n#lkp invalid", []),
         ("It is 8< than before\n#lkp invalid", ["invalid"]),
+        ("---\n#lkp invalid", ["invalid"]),
+        ("8<\n#lkp invalid", ["invalid"]),
     ],
 )
 def test_where_commands_are_obeyed(text: str, expected: list[str]) -> None:

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from bot.mail.authentication import AuthVerdict, Trust
 from bot.mail.message import parse
 from bot.mail.settings import BotSettings
+from bot.replies.effects import effects_of
 from bot.replies.gate import About
 from bot.replies.reading import Reading, answered_culprit, understand
-from bot.replies.rules.notation import MailContext, Relation
+from bot.replies.rules.notation import MailContext, Mode, Relation
 from bot.replies.which_report import (
     KnownReport,
     KnownReports,
@@ -38,6 +39,32 @@ DIFF = "--- a/mm/vmscan.c\n+++ b/mm/vmscan.c\n@@ -1,2 +1,2 @@\n-a\n+b\n"
 def mail(subject: str, text: str) -> Reading:
     head = f"From: Dana Brook <dana@dev.example>\nSubject: {subject}\nMessage-ID: <1@dev.example>\n\n"
     return understand((head + text).encode(), IDENTITY)
+
+
+@pytest.mark.parametrize(
+    ("subject", "relation", "expected"),
+    [
+        ("Re: [PATCH] mm: walk once", Relation.TAG, [("fix_withdrawn", "suggest"), ("responded", "auto")]),
+        ("Re: [PATCH] mm: walk once", Relation.FIX_THREAD, [("fix_withdrawn", "suggest")]),
+        (f"Re: [PATCH] {TITLE}", Relation.TAG, [("dropped", "auto"), ("responded", "auto")]),
+        ("Re: [linus:master] [mm/vmscan] 3b1f0c9d2e: 12% regression", Relation.THREAD, [("dropped", "auto")]),
+    ],
+)
+def test_what_is_dropped_in_an_answer_to_a_fix_is_the_fix(
+    subject: str, relation: Relation, expected: list[tuple[str, str]]
+) -> None:
+    effects = effects_of(mail(subject, "I've dropped this patch from my tree."), context(relation), "open")
+    assert [(str(effect.kind), str(effect.mode)) for effect in effects][: len(expected)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"), [("Applied, thanks!", ["fix_queued"]), ("Looks good to me.", []), ("Did you apply it?", [])]
+)
+def test_a_fix_that_was_posted_apart_is_taken_by_a_click(text: str, kinds: list[str]) -> None:
+    """The thread is about the patch, so that its review says nothing of the report."""
+    effects = effects_of(mail("Re: [PATCH] mm: walk once", text), context(Relation.FIX_THREAD), "open")
+    assert [str(effect.kind) for effect in effects if effect.kind and effect.mode is Mode.SUGGEST] == kinds
+    assert not [effect for effect in effects if effect.kind and effect.mode is Mode.AUTO]
 
 
 @pytest.mark.parametrize("stored", ["3b1f0c9d2e", "3b1f0c9d2e" + "4" * 30])
@@ -79,6 +106,9 @@ def context(relation: Relation) -> MailContext:
         ("[PATCH for-6.7 1/2] mm: a title", False, True),
         ("[PATCH 6.7-rc3] mm: a title", False, False),
         ("[PATCH] mm: 5.10 is not here", False, False),
+        ('Patch "mm: a title" has been added to the 6.1-stable tree', True, False),
+        ('FAILED: patch "[PATCH] mm: a title" failed to apply to 6.1-stable tree', True, False),
+        ('Re: Patch "mm: a title" is good', False, False),
         ("[linus:master] [mm] 8d59d2214c: vm-scalability.throughput -36.6% regression", False, False),
     ],
 )

@@ -95,7 +95,7 @@ def test_what_closes_nothing(line: str) -> None:
     ("message", "reverts", "title"),
     [
         (f'Revert "mm: a"\n\nThis reverts commit {SHA}.', [SHA], "mm: a"),
-        (f'Reapply "mm: a"\n\nThis reverts commit\n{SHA[:12]}, since it was right.', [SHA[:12]], "mm: a"),
+        (f'Reapply "mm: a"\n\nThis reverts commit\n{SHA[:12]}, since it was right.', [SHA[:12]], 'Revert "mm: a"'),
         (f"mm: undo\n\nThis reverts the commit {SHA.upper()[:16]} (mm: a)", [SHA[:16]], ""),
         (f'Revert "Revert "mm: a""\n\nThis reverts commit {SHA}.', [SHA], 'Revert "mm: a"'),
         (
@@ -110,7 +110,11 @@ def test_what_closes_nothing(line: str) -> None:
         (f'mm: a\n\nThis reverts {SHA[:12]} ("mm: b").', [SHA[:12]], ""),
         (f'mm: a\n\nThis reverts the following commits:\n\n  {SHA[:12]} ("mm: b")\n', [SHA[:12]], ""),
         (f"mm: a\n\nThis reverts parts of commit {SHA}.", [], ""),
-        (f'Reapply "mm: a"\n\nThe revert of commit {SHA} was wrong.\n\nThis reverts commit {FIX}.', [FIX], "mm: a"),
+        (
+            f'Reapply "mm: a"\n\nThe revert of commit {SHA} was wrong.\n\nThis reverts commit {FIX}.',
+            [FIX],
+            'Revert "mm: a"',
+        ),
         (f'Revert "mm: x"\n\nThis reverts commit {FIX}.\n\nIt partly undoes commit {SHA}.', [FIX], "mm: x"),
     ],
 )
@@ -364,6 +368,28 @@ def test_fixes_with_the_robot_credited_is_a_fix(kernel: Kernel) -> None:
     kernel.walk("linus")
     assert status_text(report) == "merged at v9.1-rc1, the regression has been fixed in v9.1-rc2"
     assert Event.objects.get(kind="fix_landed").quote == fixes
+
+
+def test_a_commit_that_only_mentions_the_report_is_a_suggestion(kernel: Kernel) -> None:
+    report = kernel.merged()
+    sha = kernel.git.commit(
+        "mm: charge once", f"It was slow [1].\n\n[1] https://lore.kernel.org/r/{message_id(report)}"
+    )
+    kernel.walk("linus")
+    assert state(report) == "no_response"
+    assert [(row.rule, row.commit) for row in Suggestion.objects.all()] == [("mentions_report", sha)]
+
+
+@pytest.mark.parametrize("reverted", [True, False])
+def test_a_culprit_that_is_applied_again_is_not_reverted(kernel: Kernel, reverted: bool) -> None:
+    """Without its sha, a reapplied commit undoes the revert of its title, if there was one."""
+    report = kernel.merged()
+    if reverted:
+        kernel.git.commit(f'Revert "{TITLE}"', f"This reverts commit {report.culprit.sha}.")
+    kernel.git.commit(f'Reapply "{TITLE}"', "It was right.")
+    kernel.git.tag("v9.1-rc2")
+    kernel.walk("linus")
+    assert state(report) == "no_response"
 
 
 def test_fixes_alone_is_a_suggestion_that_goes_on_after_a_click(kernel: Kernel) -> None:
