@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -198,11 +199,17 @@ def test_junk(name: str) -> None:
     holds()
 
 
+@cache
+def prefilters() -> tuple[Prefilter, Prefilter]:
+    """Two that know the same; compiling the patterns of one takes a quarter of a second."""
+    return Prefilter((), IDENTITY), Prefilter((), IDENTITY)
+
+
 @given(BYTES, BYTES)
 def test_the_prefilter_takes_junk(header: bytes, body: bytes) -> None:
-    raw = header + b"\n\n" + body
-    assert Prefilter((), IDENTITY).passes(raw) is Prefilter((), IDENTITY).passes(raw)
-    assert Prefilter((), IDENTITY).look(raw) == Prefilter((), IDENTITY).look(raw)
+    raw, (one, other) = header + b"\n\n" + body, prefilters()
+    assert one.passes(raw) is other.passes(raw)
+    assert one.look(raw) == other.look(raw)
 
 
 FIELDS = ("q", "state", "subsystem", "metric", "order", "cursor", "verdict", "min", "max", "since", "author", "not")

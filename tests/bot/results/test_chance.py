@@ -100,7 +100,7 @@ def is_mailed(measured: list[GradedMeasurement]) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("runs", [3, 5, 8])
+@pytest.mark.parametrize("runs", [3, *(pytest.param(runs, marks=pytest.mark.long) for runs in (5, 8))])
 def test_chance_alone_makes_hardly_a_mail(runs: int) -> None:
     """At most 2.5 % of 2,000 results in which nothing changed."""
     mailed = sum(map(is_mailed, results(runs, 2000, runs)))
@@ -129,7 +129,7 @@ def test_a_change_within_the_usual_noise_is_held() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("runs", [5, 8])
+@pytest.mark.parametrize("runs", [5, pytest.param(8, marks=pytest.mark.long)])
 def test_a_true_change_of_the_key_metric_is_kept(runs: int) -> None:
     """It is the headline, and a regression, in at least 98 % of 1,000 results in which the key metric lost 10 % and
     nothing else changed. Some are held all the same, mostly since the samples of both sides overlap.
