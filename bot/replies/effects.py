@@ -45,6 +45,8 @@ from tracker.domain.events import CLOSED, EventData, EventKind, Role
 from tracker.domain.report_state import STEPS
 
 MERE_RESPONSE = "mere_response"
+# What must not be taken from an older mail without marks, which somebody else may have written
+_VERDICTS = frozenset({EventKind.DISPUTED, EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED, EventKind.FIX_QUEUED})
 MOST_EFFECTS = 30  # of one mail on one report; twenty commands, and what its sentences say
 
 
@@ -76,6 +78,8 @@ def effects_of(
         # Below what may be an older mail, nobody knows whose words these are; nor, with other blanks, what is a quote.
         same_words = same_words and (caused is gate.Caused.MOVE or _is_in_each(effect, (*undoubted, *respaced)))
         acts = gate.permitted(caused, replace(standing, same_words=same_words), policy)
+        if effect.kind in _VERDICTS and "html_only" not in reading.mail.problems:
+            acts = acts and _is_in_each(effect, undoubted)
         effects.append(effect if acts else replace(effect, mode=Mode.SUGGEST))
     if context.reporters:
         unknown = context.role in (None, Role.THIRD_PARTY) and not reading.trust.proven and policy != "open"

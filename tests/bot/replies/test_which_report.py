@@ -25,7 +25,7 @@ from bot.replies.which_report import (
     is_candidate_fix,
     is_in_series,
 )
-from tracker.domain.events import Role
+from tracker.domain.events import EventKind, Role
 
 # --- Which mails speak to a regression, and which patches may cure it: a table, and stories of threads around a
 # report ---
@@ -55,6 +55,15 @@ def test_what_is_dropped_in_an_answer_to_a_fix_is_the_fix(
 ) -> None:
     effects = effects_of(mail(subject, "I've dropped this patch from my tree."), context(relation), "open")
     assert [(str(effect.kind), str(effect.mode)) for effect in effects][: len(expected)] == expected
+
+
+@pytest.mark.parametrize(
+    ("above", "mode"), [("", "auto"), ("I will look.\n\nLee Park @ 2026-09-01 06:00 UTC:\n\n", "suggest")]
+)
+def test_what_may_be_somebody_elses_judgement_waits_for_a_click(above: str, mode: str) -> None:
+    reading = mail("Re: [linus:master] [mm] 3b1f0c9d2e: 12% regression", f"{above}This looks like noise to me.")
+    effects = effects_of(reading, context(Relation.THREAD), "open")
+    assert [str(effect.mode) for effect in effects if effect.kind is EventKind.DISPUTED] == [mode]
 
 
 @pytest.mark.parametrize(
