@@ -25,13 +25,13 @@ from bot.mail.quoting import ANSWER
 # --- Links ---
 
 # https://lore.kernel.org/<list>/<id>/, /r/<id>, lkml.kernel.org/r/<id>, (patch.)msgid.link/<id>; the id may be
-# percent-encoded, and its own slashes are part of it.
+# percent-encoded, and its own slashes are part of it. Patchwork has it, too: /project/<name>/patch/<id>/.
 _LORE = re.compile(
     r"(?<![\w/=])(?:https?://)?(?:(?:www\.)?lore\.kernel\.org/(?:[\w.+-]{1,80}/)|lkml\.kernel\.org/r/|(?:patch\.)?msgid\.link/"
-    r"|patchwork\.kernel\.org/project/[\w.+-]{1,80}/patch/|lkml\.kernel\.org/|lore\.kernel\.org/)(<?[^\s<>\"'\])}）`，。]{3,400})",
+    r"|patchwork\.kernel\.org/project/[\w.+-]{1,80}/(?:patch|cover)/|lkml\.kernel\.org/|lore\.kernel\.org/)(<?[^\s<>\"'\])}）`，。]{3,400})",
     re.I,
 )
-_VIEW = re.compile(r"/(?:raw|t\.mbox\.gz|t\.atom|t|T)?/?\Z")
+_VIEW = re.compile(r"/(?:raw|mbox|t\.mbox\.gz|t\.atom|t|T)?/?\Z")
 _AFTER = ".,;:!*。，、_`"
 MAX_LINKS = 200
 

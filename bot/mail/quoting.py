@@ -10,7 +10,7 @@ needs. *Own text* ends above the signature, and above the footers of phones, com
 
 import re
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from typing import NamedTuple
 
 # --- Words of mail programs ---
@@ -74,8 +74,9 @@ _ATTRIBUTION_START = re.compile(
     r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? "
 )
 _ON_A_DAY = re.compile(rf"(?:{ON}|Quoting)\s(?=.{{0,80}}\d)")
-_BEGINS_WITH_DAY = re.compile(r"\d{4}[-/.年]\s?\d")
-_BY_MAILBOX = re.compile(r"\bby [^\s<>@]{1,80}@[\w.-]{1,80}\s?[:：]\Z")  # as Tutanota writes it
+# As Thunderbird writes it in Korean, and Tutanota: "1 Sept 2026, 06:00 by lee@dev.example:"
+_KOREAN = re.compile(r"(?:19|20)\d\d\S{2,8}\s.{4,120}(?:이|가|이\(가\)|님이) 쓴 글\s?[:：]\Z")
+_BY_MAILBOX = re.compile(r"\d\d? \w{3,12}\.? \d{4},? \d{1,2}:\d\d by [^\s<>@]{1,80}@[\w.-]{1,80}\s?[:：]\Z")
 _TRAILER = re.compile(r"[A-Z][a-z]+(?:-[a-z]+)*-by:|(?:Fixes|Closes|Link|Cc):")
 _ELLIPSIS = re.compile(r"\s*(?:\[?(?:\.{2,4}|…|snip(?:ped)?)\]?|<snip>)\s*\Z", re.I)
 _OLDER_MAIL = re.compile(
@@ -97,7 +98,7 @@ _PATCH = re.compile(r"diff --git |--- \S|@@ -|Index: \S")
 _MAILBOX = re.compile(r"<[^<>\s]{1,200}@[^<>\s]{1,200}>")
 _MOMENT = re.compile(r"\d{4}.{0,40}\d{1,2}:\d\d|\d{1,2}:\d\d.{0,40}\d{4}")
 # Footers of phones and companies.
-_FOOTER = re.compile(
+FOOTER = re.compile(
     r"(?:sent from my |sent from (?:outlook|mail) for |get outlook for |von meinem \S+ gesendet|envoyé de mon "
     r"|enviado desde mi |发自我的"
     r"|this (?:e-?mail|message|communication)\b.{0,120}\b(?:confidential|privileged|intended only)"
@@ -107,6 +108,7 @@ _FOOTER = re.compile(
 _LIST_FOOTER = re.compile(r"_{40,}\s*\Z")
 _SIGNATURE = re.compile(r"--\s?\Z|-----BEGIN PGP SIGNATURE-----")
 _PGP_HEAD = "-----BEGIN PGP SIGNED MESSAGE-----"
+_ARMOR_HEADER = re.compile(r"(?:Hash|Charset|Comment|Version|MessageID|NotDashEscaped): ")
 _BEGINNINGS = frozenset("-_=*Bb \t\u2014\u2500")  # of a separator above an older mail; its header lines have a colon
 MAX_LINE = 20_000
 _JUDGED = 300_000  # characters of a text: nobody's command stands below that
@@ -133,7 +135,7 @@ _SPEAKS = re.compile(
     rf"|(?=\S+ \S){_NAME}\s?[:：]\s*\Z"
     rf"|\s{{0,4}}[\[(]{_TIME}[\])]\s{{1,4}}{_NAME}\s?[:：]?\s*\Z"
     rf"|(?!.*\bI\b){_NAME} (?:commented|replied|posted|wrote|said)\b.{{0,40}}\b(?:ago|yesterday|today)\b.{{0,20}}\Z"
-    rf"|{_NAME} has posted comments on\b|{_NAME}\s.{{0,40}}\d\d.{{0,20}}\| #\d{{1,3}}\s*\Z",  # Gerrit, Patchwork
+    rf"|{_NAME} has posted comments on this change\.\s*\Z|{_NAME}\s.{{0,40}}\d\d.{{0,20}}UTC \| #\d{{1,3}}\s*\Z",
     re.A,
 )
 # Attributions without "wrote", an address or a day: "Thus spake Lee:", "@lee commented on this:", "[Lee wrote]"
@@ -235,8 +237,8 @@ def _without_armor(lines: list[str]) -> list[str]:
     if _PGP_HEAD not in lines:
         return lines
     start = lines.index(_PGP_HEAD)
-    end = next((number for number in range(start, min(start + 10, len(lines))) if not lines[number].strip()), start)
-    return [*lines[:start], *(line.removeprefix("- ") for line in lines[end + 1 :])]
+    signed = [*dropwhile(_ARMOR_HEADER.match, lines[start + 1 :])]
+    return [*lines[:start], *(line.removeprefix("- ") for line in signed)]
 
 
 def own_text(text: str) -> str:
@@ -246,22 +248,19 @@ def own_text(text: str) -> str:
 
 def own_of(unquoted: Sequence[str]) -> str:
     """Return the own text of lines that are known to be unquoted."""
-    return "\n".join(unquoted[: own_length(unquoted)]).strip("\n")
-
-
-def own_length(unquoted: Sequence[str]) -> int:
-    """Return how many of these lines are above the signature, and above the footer of a phone, a company or a list."""
+    lines = list(unquoted)
     in_patch = False
-    for number, line in enumerate(unquoted):
+    for number, line in enumerate(lines):
         in_patch = in_patch or line.startswith("@@ ")
-        ends = bool(_LIST_FOOTER.match(line) or _FOOTER.match(line.strip()[:400]))
+        ends = bool(_LIST_FOOTER.match(line) or FOOTER.match(line.strip()[:400]))
         if not ends and _SIGNATURE.match(line):
             # Git's version number follows the "-- " that ends a patch as git writes it.
-            is_version = number + 1 < len(unquoted) and re.match(r"\d+\.\d+", unquoted[number + 1].strip())
+            is_version = number + 1 < len(lines) and re.match(r"\d+\.\d+", lines[number + 1].strip())
             ends = not (is_version and in_patch)
         if ends:
-            return number
-    return len(unquoted)
+            lines = lines[:number]
+            break
+    return "\n".join(lines).strip("\n")
 
 
 def without_doubt(text: str) -> str:
@@ -273,7 +272,7 @@ def without_doubt(text: str) -> str:
     """
     has_rest = len(text) > _JUDGED
     uncut = clean(text[:_JUDGED]).split("\n")
-    if _PGP_HEAD in uncut[: _next_line(uncut, 0) + 1]:  # what is signed begins the mail
+    if text.lstrip("\n").startswith(_PGP_HEAD):
         uncut, has_rest = _without_armor(uncut), True
     whole, lines = [line[:MAX_LINE] for line in uncut], [_as_seen(line) for line in uncut]
     rest_of_quote = False
@@ -486,9 +485,9 @@ def _attribution_without_marks(keep: Sequence[TextLine], lines: Sequence[str], n
     if not lines[number].rstrip().endswith((":", "：")) or not (length := _attribution(keep)):
         return 0
     text = " ".join(line.text.strip() for line in keep[-length:])[-500:]
-    mailbox, wrote = _MAILBOX.search(text) or _BY_MAILBOX.search(text), re.search(WROTE, text)
-    dated = _ON_A_DAY.match(text) or _BEGINS_WITH_DAY.match(text)
-    tells = (mailbox and (wrote or _MOMENT.search(text))) or (wrote and dated)
+    mailbox, wrote = _MAILBOX.search(text), re.search(WROTE, text)
+    tells = (mailbox and (wrote or _MOMENT.search(text))) or (wrote and _ON_A_DAY.match(text))
+    tells = tells or _KOREAN.search(text) or _BY_MAILBOX.fullmatch(text)
     following = _next_line(lines, number + 1)
     return length if tells and following < len(lines) and not _QUOTE.match(lines[following]) else 0
 

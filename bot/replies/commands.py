@@ -201,7 +201,7 @@ _BY = re.compile(r"\A(?:by|in)\b\s*:?\s*", re.I)
 
 _FENCE = re.compile(r"\s{0,3}(```|~~~)")
 # As `git mailinfo --scissors` knows it: what is below is a patch, up to a second line of this kind.
-_SCISSORS = re.compile(r"(?=[^-]*-)(?=\W*(?:8<|>8|cut here))(?:[-\s]|8<|>8|cut here)++\Z", re.I)
+_SCISSORS = re.compile(r"(?=[^-]*-)(?=\W*(?:8<|>8|cut here))(?:[-\s8<>]|cut here)++\Z", re.I)
 _DIFF = re.compile(r"diff -|Index: \S")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d{1,6}))? \+\d+(?:,(\d{1,6}))? @@")
 _DIFF_HEADER = re.compile(

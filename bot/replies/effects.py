@@ -35,11 +35,11 @@ from bot.replies.intents import (
     tag_of_tester,
 )
 from bot.replies.person_report import culprit_named
-from bot.replies.reading import Reading, SenderKind, in_thread_of
+from bot.replies.reading import Notice, Reading, SenderKind, in_thread_of
 from bot.replies.rules import OPERATORS, RULES
 from bot.replies.rules.notation import NOTHING, By, Effect, Intent, MailContext, Mode, Relation, name_of
 from bot.replies.sentences import Sentence, is_greeting, is_polite
-from bot.replies.which_report import CONTEXT, concerns, is_candidate_fix
+from bot.replies.which_report import CONTEXT, concerns, is_backport, is_candidate_fix
 from tracker.domain.commit_names import named_fix, named_sha, unquoted
 from tracker.domain.events import CLOSED, EventData, EventKind, Role
 from tracker.domain.report_state import STEPS
@@ -101,13 +101,31 @@ def _all_effects(reading: Reading, context: MailContext) -> list[Effect]:
     return [*commanded, *content, *_named_tests(reading, context, content), *bisections]
 
 
+_NO_FIX = re.compile(r"\b(?:revert\w*|original|culprit|regress\w*)\b|[0-9a-f]{8}|\"", re.I)
+
+
 def _of_candidate(effect: Effect, reading: Reading, context: MailContext) -> Effect:
-    """Return the effect of an answer to a posted fix: what is dropped there is the fix, and not the culprit."""
-    answered = bare_title(answered_posting(reading.mail.subject))
-    answers_fix = context.relation is Relation.FIX_THREAD or (context.title and answered not in ("", context.title))
-    if effect.kind is not EventKind.DROPPED or not answers_fix:
+    """Return what an answer to another patch says of a drop: in the thread of a fix the fix is dropped, unless the
+    sentence names the culprit; elsewhere nobody knows, so that it waits for a click.
+    """
+    answered = answered_posting(reading.mail.subject)
+    if effect.kind is not EventKind.DROPPED:
         return effect
-    return replace(effect, kind=EventKind.FIX_WITHDRAWN, mode=Mode.SUGGEST)
+    if context.relation is Relation.FIX_THREAD:
+        kind = EventKind.DROPPED if _NO_FIX.search(effect.quote) else EventKind.FIX_WITHDRAWN
+        return replace(effect, kind=kind, mode=Mode.SUGGEST)
+    is_other = context.title and _letters(bare_title(answered)) not in ("", _letters(context.title))
+    if not is_other or _COVER_LETTER.search(answered) or _NO_FIX.search(effect.quote):
+        return effect
+    return replace(effect, mode=Mode.SUGGEST)
+
+
+_COVER_LETTER = re.compile(r"\A\[[^\]]*\b0+/\d")
+
+
+def _letters(title: str) -> str:
+    """Return the letters of a title, which maintainers write with other capitals and punctuation."""
+    return "".join(filter(str.isalnum, title.partition(" (was:")[0].lower()))
 
 
 def _is_in_each(effect: Effect, readings: Iterable[Sequence[Effect]]) -> bool:
@@ -252,7 +270,7 @@ def _bisect_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
 
 _DEVELOPERS = (Role.AUTHOR, Role.MAINTAINER, None)
 _OUTCOMES = frozenset({EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED})
-_OF_PATCHES = frozenset({EventKind.FIX_QUEUED, EventKind.DROPPED})  # what may become of a fix, too
+_OWNERS = (Role.AUTHOR, Role.MAINTAINER)
 
 
 def content_effects(reading: Reading, context: MailContext, model: Model | None = None) -> Iterator[Effect]:
@@ -260,10 +278,9 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
 
     `model`: what the classifier has learned, if not the one of the project; a cross-validation has others.
     """
-    if (note := reading.notice) and context.relation is not Relation.PATCH_THREAD:
-        where = f"{note.tree} ({note.branch})"  # this thread's patch was applied there
-        yield Effect(EventKind.FIX_QUEUED, Mode.AUTO, "merge_notice", quote=note.quote, commit=note.sha, tree=where)
-    if note or reading.kind is SenderKind.ROBOT:
+    if reading.kind is SenderKind.ROBOT:
+        if reading.notice and context.relation is not Relation.PATCH_THREAD:
+            yield _queued(reading.notice)
         return
     by_lab = reading.kind is SenderKind.BOT_OPERATOR
     if _is_user(reading, context):
@@ -273,12 +290,14 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
         return
     has_outcome = by_lab and (tag_of_tester(reading) or holds_table(reading.own_text))
     if context.relation in CONTEXT and not (has_outcome or concerns(reading, context)):
-        if context.relation is Relation.FIX_THREAD and not reading.patches:
-            told = (effect for effect in effects_by_rules(reading, context) if effect.kind in _OF_PATCHES)
-            yield from (replace(effect, mode=Mode.SUGGEST) for effect in told)
+        if context.relation is Relation.FIX_THREAD and reading.may_command and not by_lab:
+            yield from _of_posted_fix(reading, context)
         return  # about the patch, not about the regression
     if reading.patches and reading.kind is SenderKind.PERSON:
-        yield from _patch_effects(reading, context)
+        effects = list(_patch_effects(reading, context))
+        yield from effects
+        if reading.notice and effects:
+            yield replace(_queued(reading.notice), mode=Mode.AUTO if context.role in _OWNERS else Mode.SUGGEST)
     elif reading.may_command:
         others = reading.audience.others | context.authors
         reading = replace(reading, audience=replace(reading.audience, others=others))
@@ -300,6 +319,23 @@ def content_effects(reading: Reading, context: MailContext, model: Model | None 
         if (decided or looks or says_something(opinion)) and not outsider and not by_lab:
             decided.append(Effect(EventKind.RESPONDED, Mode.AUTO, MERE_RESPONSE, quote=evidence_of(reading)))
         yield from (effect for effect in decided if not outsider or effect.kind is not EventKind.RESPONDED)
+
+
+def _queued(notice: Notice) -> Effect:
+    """Return the effect of a notice: the patch of this mail, or of its thread, was applied."""
+    where = f"{notice.tree} ({notice.branch})"
+    return Effect(EventKind.FIX_QUEUED, Mode.AUTO, "merge_notice", quote=notice.quote, commit=notice.sha, tree=where)
+
+
+def _of_posted_fix(reading: Reading, context: MailContext) -> Iterator[Effect]:
+    """Yield, suggested, what became of a fix that was posted apart, by an answer to it that speaks of nothing else."""
+    if reading.patches or is_backport(reading.mail.subject):
+        return
+    for effect in effects_by_rules(reading, context):
+        dropped = effect.kind is EventKind.DROPPED and effect.mode is Mode.AUTO
+        if dropped or effect.kind is EventKind.FIX_QUEUED:
+            yield replace(effect, mode=Mode.SUGGEST)
+            return
 
 
 def effects_by_rules(reading: Reading, context: MailContext) -> Iterator[Effect]:
@@ -419,14 +455,15 @@ def _patch_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
     if not is_candidate_fix(reading, context):
         return
     patch = reading.patches[0]
+    title = patch.title or (reading.notice.title if reading.notice else "")
     debug = next((sentence.text for sentence in reading.sentences if _DEBUG.search(sentence.text)), "")
     version = version_of(reading.mail.subject)
     yield Effect(
         EventKind.FIX_PROPOSED,
         Mode.SUGGEST if debug or by_lab else Mode.AUTO,
         "debug_patch" if debug else _PATCH_RULES.get(context.relation, "patch_in_reply"),
-        quote=debug or patch.title or (patch.files[0] if patch.files else "a patch"),
-        title=patch.title,
+        quote=debug or title or (patch.files[0] if patch.files else "a patch"),
+        title=title,
         remark=f"v{version}" if version > 1 else "",
     )
     for intent in intents_of(reading):

@@ -190,7 +190,10 @@ _COMMIT_ID = re.compile(r"^Commit-ID:\s+([0-9a-f]{8,40})\b", re.M)
 
 # Andrew Morton's scripts: "+ mm-walk-once.patch added to mm-unstable branch"
 _MM_SUBJECT = re.compile(r"\+ \S{1,200}\.patch added to (?:the )?(?:-?mm)")
-_MM = re.compile(r"has\s+been\s+added\s+to\s+the\s+-?(mm)\s+(\S{1,80})\s+branch")
+_MM = re.compile(
+    r"^The patch titled\s+Subject: (.{1,300}(?:\n[ \t]+.{1,300})?)\s+has been added to the -?(mm) (\S{1,80}) branch",
+    re.M,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,13 +204,14 @@ class Notice:
     branch: str
     sha: str
     quote: str
+    title: str = ""  # of the patch, if the notice says it
 
 
 def find_notice(own_text: str, subject: str, sender: SenderKind) -> Notice | None:
-    """Return the notice in a mail of a robot, or of a maintainer's scripts; None for none."""
-    commit = None
+    """Return the notice in a mail of a robot, or of Andrew Morton's scripts; None for none."""
+    commit, title = None, ""
     if _MM_SUBJECT.match(subject) and (match := _MM.search(own_text)):
-        tree, branch = match[1], match[2]
+        title, tree, branch = match.groups()
     elif sender is not SenderKind.ROBOT:
         return None
     elif match := _PATCHWORK.search(own_text):
@@ -218,7 +222,7 @@ def find_notice(own_text: str, subject: str, sender: SenderKind) -> Notice | Non
         commit = _COMMIT_ID.search(own_text)
     else:
         return None
-    return Notice(tree, branch, commit[1] if commit else "", " ".join(match[0].split()))
+    return Notice(tree, branch, commit[1] if commit else "", " ".join(match[0].split()), " ".join(title.split()))
 
 
 # --- Whom a sentence addresses ---
@@ -416,7 +420,7 @@ def read(mail: ParsedMail, settings: BotSettings, trust: Trust = UNPROVEN) -> Re
         mail=mail,
         kind=kind,
         own_text=own,
-        sentences=() if posted_title(mail.subject) else own_sentences(in_context[: quoting.own_length(lines)]),
+        sentences=() if posted_title(mail.subject) else own_sentences(in_context),
         audience=audience_of(mail, own, settings),
         commands=commands,
         trailers=trailers,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from bot.mail.quoting import TextLine
+from bot.mail.quoting import FOOTER, TextLine
 
 # --- Splitting ---
 
@@ -85,6 +85,7 @@ def _paragraphs(lines: Sequence[TextLine]) -> Iterator[list[TextLine]]:
             or not _WORD.search(text)
             or _CODE_ENDS.search(text)
             or _TRAILER.match(text)
+            or FOOTER.match(text.lstrip())
         ):
             if paragraph:
                 yield paragraph

@@ -279,9 +279,9 @@ _BRACKETS = re.compile(r"\[([^\]]{0,100})\]")
 _BACKPORT = re.compile(
     r"\b(?:AUTOSEL|stable|backport|OLK|openEuler)\b|(?<![\w.-])v?[2-9]\.\d{1,2}(?:\.y)?(?![\w.-])", re.I
 )
-# What is sent when stable trees take a patch, or could not: it has been a fix for long.
+# What is sent when a stable tree takes a patch, or fails to: the fix is an old one.
 _STABLE_NOTE = re.compile(
-    r'(?:failed: )?patch ".{1,300}" (?:has been added|failed to apply) to (?:the )?\S+ tree', re.I
+    r'(?:re: )?(?:failed: )?patch ".{1,300}" (?:has been added|failed to apply) to (?:the )?\S+ tree', re.I
 )
 _SERIES = re.compile(r"\b\d{1,3}/0*([1-9]\d{0,2})\b")
 _SPEAKS = re.compile(r"\bregress|\b(?:kernel )?test robot\b|\b0-?day\b|\blkp\b", re.I)
@@ -335,7 +335,8 @@ def is_candidate_fix(reading: Reading, context: MailContext) -> bool:
     subject = reading.mail.subject
     if is_backport(subject):
         return False
-    title = reading.patches[0].title or posted_title(subject)
+    noticed = reading.notice.title if reading.notice else ""
+    title = reading.patches[0].title or noticed or posted_title(subject)
     if (context.title and title == context.title) or context.relation in CONTEXT:
         return cures(reading)
     improves = context.improvement and context.relation is Relation.CULPRIT  # it may fix anything but a slowdown

@@ -40,7 +40,6 @@ from tracker.domain.events import Part
 # --- What a commit message names ---
 
 MAX_NAMED = 200  # per kind and message
-_MOST_READ = 50_000  # characters of a message in which links are looked for
 # Documentation/process/stable-kernel-rules.rst ("commit <sha> upstream.", "[ Upstream commit <sha> ]"), and what
 # `git cherry-pick -x` writes.
 _UPSTREAM = re.compile(
@@ -60,6 +59,10 @@ _REVERTS = re.compile(
 _ALL_OF = re.compile(r"(?:(?:the|following)\s+)*(?:(?P<commit>commits?:?)\s+)?", re.IGNORECASE)
 _REVERT_TITLE = re.compile(r'(?:revert|(?P<again>reapply)) "(?P<of>.*)"\Z', re.IGNORECASE)
 _PREFIXED_REVERT = re.compile(r'((?:[\w/.,+-]{1,40}: ){1,3})revert "(.*)"\Z', re.IGNORECASE)
+# A line that is a reference: "[1] https://…", "BugLink: https://…", a link alone
+_REFERENCE = re.compile(
+    r"^[ \t]{0,4}(?:\[\d{1,2}\]:? |[A-Z][A-Za-z-]{1,20}: )?(https?://[^\s/]{1,60}/\S{1,400})[ \t]*$", re.M
+)
 _ROWS_OF_DASHES = re.compile(r"^--+\s*$", re.MULTILINE)
 
 
@@ -68,7 +71,7 @@ class MessageReferences:
     """What a message names, each with the quoted words. Shas are in lower case and may be abbreviated."""
 
     mails: tuple[tuple[str, str], ...] = ()  # Message-IDs linked by Closes: and Link:
-    mentions: tuple[tuple[str, str], ...] = ()  # Message-IDs linked anywhere else, as in "[1] https://…"
+    mentions: tuple[tuple[str, str], ...] = ()  # Message-IDs linked by other lines: "BugLink: …", "[1] https://…"
     pages: tuple[tuple[str, str], ...] = ()  # our own pages linked there (a sha or a tag), and the tags in Reported-by:
     fixes: tuple[tuple[str, str], ...] = ()
     reverts: tuple[tuple[str, str], ...] = ()
@@ -106,7 +109,7 @@ def find_references(message: str, settings: BotSettings) -> MessageReferences:
     if inner := _PREFIXED_REVERT.match(title):  # 'mm: Revert "walk"' of "mm: walk"
         odd_titles.append(f"{inner[1]}{inner[2]}")
     mails = _unique((link.message_id, line) for link, line in links if link.message_id)
-    beside = find_links(message[:_MOST_READ])
+    beside = find_links("\n".join(_REFERENCE.findall(message)))
     return MessageReferences(
         mails=mails,
         mentions=_unique((link.message_id, link.url) for link in beside if link.message_id not in dict(mails)),
@@ -532,16 +535,18 @@ def reverts(seen: Seen, context: Context) -> Iterator[Match]:
 
 
 def closes(seen: Seen, context: Context) -> Iterator[Match]:
-    """A fix that closes the report, links to its thread, or credits its address or its page; perhaps one that has a
-    link to its thread anywhere else.
+    """A fix that closes the report, links to its thread, or credits its address or its page; perhaps one that has its
+    thread among its references.
     """
     tracked = context.tracked
     for mail, quote in seen.named.mails:
         if mail in tracked.mails:
             yield Match(tracked.mails[mail], Part.FIX, seen.commit, "closes", quote)
     for mail, quote in seen.named.mentions:
-        if mail in tracked.mails:
-            yield Match(tracked.mails[mail], Part.FIX, seen.commit, "mentions_report", quote, sure=False)
+        report = tracked.mails.get(mail)
+        again = seen.named.reverted_title or seen.commit.title
+        if report is not None and plain(tracked.reports[report].title) not in again:
+            yield Match(report, Part.FIX, seen.commit, "mentions_report", quote, sure=False)
     for page, quote in seen.named.pages:
         if page in tracked.pages:
             yield Match(tracked.pages[page], Part.FIX, seen.commit, "closes", quote)

@@ -36,7 +36,7 @@ WRONG = {
         ("TBD", "found 'TBD'"),
         ("{own}", "is the report's own culprit"),
         (TITLE, "is the report's own culprit"),
-        ("https://lore.kernel.org/r/{mail}", "leads to a report"),
+        ("https://lore.kernel.org/r/{mail}", "leads to a report's own mail"),
     ],
     "duplicate": [
         ("https://lore.kernel.org/r/{mail}", "is the report itself"),

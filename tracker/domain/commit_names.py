@@ -20,7 +20,7 @@ _SUBSYSTEM = re.compile(r"[\w/.,+*-]{1,60}: \S")
 _NUMBER = re.compile(rf"\d{{7,11}}\s+(?!{_SUBSYSTEM.pattern})[^\W\d_]")
 # A commit in a web view of git; any link, in which a bracket that opens is closed; a link in a pair of brackets
 _COMMIT_URL = re.compile(
-    r"<?(?:https?://|(?=git(?:hub|lab)?\.))\S*?(?:[?&;]id=|/#|/(?:c(?:ommit)?s?|linus|\+)/)([0-9a-f]{7,40})\b\S*>?",
+    r"<?(?:https?://|(?=(?:[\w-]{1,40}\.){1,4}[a-z]{2,10}/))\S*?(?:[?&;]id=|/#|/(?:c(?:ommit)?s?|linus|\+)/)([0-9a-f]{7,40})\b\S*>?",
     re.I,
 )
 _URL = re.compile(r"https?://(?:[^\s<>()\]]|\([^\s<>()]*\))+")

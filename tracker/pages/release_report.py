@@ -38,8 +38,8 @@ from tracker.models import (
     Suite,
 )
 from tracker.pages import index
-from tracker.pages import lab as results
 from tracker.pages.http import cleaned, permission_required
+from tracker.pages.lab import compare, curves_of
 from tracker.pages.prose import editing, in_form, save_text, texts
 from tracker.pages.report import find_report
 from tracker.services.accounts import CHANGE_REPORTS
@@ -57,7 +57,7 @@ def _facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
     reports = [report for report in _reports(in_cycle(release.version)) if report.reported_at]
     previous = Release.objects.filter(number__lt=release.number).order_by("-number").first()
     kernel, base = kernels(release.version, previous.version if previous else "")
-    lines = results.compare([base, kernel]) if kernel and base else []
+    lines = compare([base, kernel]) if kernel and base else []
     # The machines of the lab's own list and those in this report, with or without known details
     names = {report.machine for report in reports} | {line.test.box.name for line in lines}
     machines = Machine.objects.filter(~Q(family="") | Q(name__in=names - {""})).order_by("pk")
@@ -79,7 +79,7 @@ def _facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
         lines=lines,
         curves={
             test: (curve.outline, reverse("curve", args=[curve.pk]))
-            for test, curve in results.curves_of([line.test for line in lines]).items()
+            for test, curve in curves_of([line.test for line in lines]).items()
         },
         index=index.against(base, kernel) if kernel and base else None,
         boxes=[Box(*fields) for fields in boxes],

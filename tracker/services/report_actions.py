@@ -290,7 +290,7 @@ def _check_fix(event: EventData, reports: Collection[int]) -> None:
     if event.title and Report.objects.filter(pk__in=reports, culprit__title__iexact=event.title).exists():
         raise InvalidInput(f"{event.title[:60]!r} is the report's own culprit; expected the commit that fixes it")
     if (name := _message_id(event.remark)) and _report_of_mail(name):
-        raise InvalidInput("this link leads to a report; expected the mail of its fix")
+        raise InvalidInput("this link leads to a report's own mail; expected the mail of the fix")
 
 
 def _leads_back(event: EventData, reports: Collection[int]) -> bool:

@@ -55,9 +55,11 @@ FIXES = (
             "Queued for the wrong tree, removed again.",
             "I've put it into my debug branch, it's slower there.",
             "I just added this to our queue of things to test.",
+            "Applied directly on top of v6.12, it is still slow.",
         ),
         cue=words(
-            r"^ /(?:applied|queued|merged|picked up)(?=[,.!]|\Z| (?:thanks?|thx|thank you|up|for|to|in|directly)\b)/",
+            r"^ /(?:applied|queued|merged|picked up)(?=[,.!]|\Z| (?:thanks?|thx|thank you|up|for|to|in)\b)/",
+            r"^ /applied directly (?:to|into|in) (?:my|our|the) (?:[\w\/.-]+ )?(?:tree|branch|queue)\b/",
             r"^ /applied with (?:\w+ ){1,4}(?:changelog|commit message|subject|title)\b/",
             "^ ok|okay|thanks|both|all|series|now|great|i've|i_have applied|queued|picked_up|merged",
             "^ thanks,|thanks /taken(?=[.!,]|\\Z)/",

@@ -359,6 +359,8 @@ def test_subjects_of_patches(subject: str, title: str, version: int, posting: bo
         ("https://lore.kernel.org/all/a@b/t.mbox.gz", "a@b"),
         ("https://lkml.kernel.org/r/a%40b.", "a@b"),
         ("https://patchwork.kernel.org/project/linux-mm/patch/a@b/", "a@b"),
+        ("https://patchwork.kernel.org/project/linux-mm/cover/a@b/", "a@b"),
+        ("https://patchwork.kernel.org/project/linux-mm/patch/a@b/mbox/", "a@b"),
         ("https://lore.kernel.org/lkml/Zr%2Fq+x@b/raw", "Zr/q+x@b"),
         ("(https://lore.kernel.org/r/a@b)", "a@b"),
     ],

@@ -153,11 +153,29 @@ def test_however_an_attribution_is_stretched_a_command_below_it_waits(hide: Call
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        "1024-4096 byte writes:",
+        "2026-09-01 results, 4k random writes:",
+        "2026-09-01 I measured it again, and as Lee said:",
+        "2026-09-01 14:00 tested by lkp@robot.example:",
+    ],
+)
+def test_what_only_resembles_an_attribution_is_the_writers(line: str) -> None:
+    text = f"{line}\n\n100 MB/s\n\nI will send a fix."
+    assert quoting.own_text(text).endswith("I will send a fix.")
+
+
+def test_only_armor_headers_are_left_out_of_a_signed_text() -> None:
+    text = "-----BEGIN PGP SIGNED MESSAGE-----\nLee Park <lee@dev.example> wrote on 2026-09-01:\n\n#lkp invalid\n"
+    assert not find_commands(quoting.own_text(quoting.without_doubt(text))).good
+
+
+@pytest.mark.parametrize(
     "above",
     [
         "1 Sept 2026, 06:00 by lee@dev.example:",  # Tutanota
         "2026-09-01 오후 3:00에 Lee Park 이(가) 쓴 글:",
-        "2026-09-01, Lee Park wrote:",
     ],
 )
 def test_what_stands_below_an_attribution_without_marks_is_no_word_of_the_writers(above: str) -> None:

@@ -44,17 +44,49 @@ def mail(subject: str, text: str) -> Reading:
 @pytest.mark.parametrize(
     ("subject", "relation", "expected"),
     [
-        ("Re: [PATCH] mm: walk once", Relation.TAG, [("fix_withdrawn", "suggest"), ("responded", "auto")]),
+        ("Re: [PATCH] mm: walk once", Relation.TAG, [("dropped", "suggest"), ("responded", "auto")]),
         ("Re: [PATCH] mm: walk once", Relation.FIX_THREAD, [("fix_withdrawn", "suggest")]),
         (f"Re: [PATCH] {TITLE}", Relation.TAG, [("dropped", "auto"), ("responded", "auto")]),
+        (f"Re: [PATCH v2 2/3] {TITLE.title()}.", Relation.TAG, [("dropped", "auto")]),
+        ("Re: [PATCH v3 0/5] mm: faster walks", Relation.TAG, [("dropped", "auto")]),
+        ("Re: [PATCH 6.12.y] mm: walk once", Relation.FIX_THREAD, [("None", "none")]),
         ("Re: [linus:master] [mm/vmscan] 3b1f0c9d2e: 12% regression", Relation.THREAD, [("dropped", "auto")]),
     ],
 )
-def test_what_is_dropped_in_an_answer_to_a_fix_is_the_fix(
+def test_what_is_dropped_in_an_answer_to_a_fix_does_not_drop_the_culprit(
     subject: str, relation: Relation, expected: list[tuple[str, str]]
 ) -> None:
     effects = effects_of(mail(subject, "I've dropped this patch from my tree."), context(relation), "open")
     assert [(str(effect.kind), str(effect.mode)) for effect in effects][: len(expected)] == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kind"),
+    [
+        ("I've dropped this patch from my tree.", "fix_withdrawn"),
+        ("The revert is in mainline now.", "dropped"),
+        ("I have dropped the original patch.", "dropped"),
+    ],
+)
+def test_in_the_thread_of_a_fix_a_revert_is_still_of_the_culprit(sentence: str, kind: str) -> None:
+    effects = effects_of(mail("Re: [PATCH] mm: walk once", sentence), context(Relation.FIX_THREAD), "open")
+    assert [(str(effect.kind), str(effect.mode)) for effect in effects] == [(kind, "suggest")]
+
+
+@pytest.mark.parametrize(
+    ("title", "role", "expected"),
+    [
+        ("mm: walk once", Role.MAINTAINER, [("fix_proposed", "auto"), ("fix_queued", "auto")]),
+        ("mm: walk once", Role.THIRD_PARTY, [("fix_proposed", "auto"), ("fix_queued", "suggest")]),
+        (TITLE, Role.MAINTAINER, []),  # the culprit's next version
+    ],
+)
+def test_a_notice_of_mms_scripts(title: str, role: Role, expected: list[tuple[str, str]]) -> None:
+    text = f"The patch titled\n     Subject: {title}\nhas been added to the -mm mm-unstable branch.\n\n{DIFF}"
+    reading = mail("+ mm-walk-once.patch added to mm-unstable branch", text)
+    effects = effects_of(reading, replace(context(Relation.CLOSES), role=role))
+    assert [(str(effect.kind), str(effect.mode)) for effect in effects if effect.kind] == expected
+    assert [effect.title for effect in effects if effect.kind is EventKind.FIX_PROPOSED] == [title][: len(expected)]
 
 
 @pytest.mark.parametrize(
