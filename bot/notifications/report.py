@@ -204,12 +204,17 @@ def values_of(findings: Iterable[Finding]) -> tuple[FindingData, ...]:
     return tuple(map(finding_value, findings))
 
 
+def _in_one_word(name: str) -> str:
+    """Return a metric's name as it stands in the tables of a mail, whose columns are separated by blanks."""
+    return "_".join(name.split())
+
+
 def finding_value(finding: Finding) -> FindingData:
     assert finding.old_mean is not None
     assert finding.new_mean is not None
     both = finding.old_samples and finding.new_samples
     return FindingData(
-        metric=finding.metric.name,
+        metric=_in_one_word(finding.metric.name),
         unit=finding.metric.unit,
         direction=finding.metric.direction,
         verdict=Grade(finding.verdict),
@@ -255,7 +260,7 @@ def remeasured_finding(compared: Compared, head: Finding) -> FindingData:
     """Return the metric of a finding as it was measured once more, graded."""
     graded = grade(compared, head.metric.direction)
     return FindingData(
-        metric=head.metric.name,
+        metric=_in_one_word(head.metric.name),
         unit=head.metric.unit,
         direction=head.metric.direction,
         verdict=graded.verdict,

@@ -361,18 +361,21 @@ class _Batch:
 
     def _choose_headline(self, finding: NewFinding, report: Report, row: BisectResult) -> None:
         """Make a finding the headline if it is the first; or, until the mail is sent, if it is worse than the headline,
-        or not held where that is.
+        or not held where that is. What was mailed as an improvement becomes a regression once it is found to be one.
         """
+        data = finding.measured.data
+        verdict = verdict_of(data.old.mean, data.new.mean, finding.measured.metric.direction)
         former, is_announced = self.known.headlines.get(report.pk), report.pk in self.known.announced
+        turns = report.verdict == Verdict.IMPROVEMENT and verdict == Verdict.REGRESSION and not row.held
         if former is not None:
             is_better_choice = _rank(finding) < _rank(former) or (report.held and not row.held)
-            if is_announced or (row.held and not report.held) or not is_better_choice:
+            if (is_announced and not turns) or (row.held and not report.held) or not is_better_choice:
                 return
             former.headline = False
             if isinstance(former, Finding):
                 self._former_headlines.append(former.pk)
-        data, before = finding.measured.data, (report.verdict, report.held)
-        report.verdict = verdict_of(data.old.mean, data.new.mean, finding.measured.metric.direction)
+        before = (report.verdict, report.held)
+        report.verdict = verdict
         if not is_announced:
             kept = [reason for reason in report.held.split("\n") if reason in LASTING]
             report.held = "\n".join(dict.fromkeys(reason for reason in (*kept, *row.held.split("\n")) if reason))

@@ -107,6 +107,7 @@ _MERGE_TITLE = re.compile(
 NO_CODE = "the culprit changes comments or documentation only"
 UNDATED = timedelta(days=30)
 FORGOTTEN = "made before the database was restored from an older backup: check in the archives that no mail was sent"
+_LEAST_SHOWN = 0.05  # per cent
 CLEAR_ALPHA = 0.001  # below it, a few runs may lie within the other side's
 _FEW_RUNS = 5  # of a side; with fewer, each counts
 _STRAY = 0.2  # share of all pairs of runs, of both sides, in which the change may go the other way
@@ -197,6 +198,8 @@ def _why_chance(headline: GradedMeasurement, measured: Sequence[GradedMeasuremen
         few = min(data.old.n, data.new.n) < _FEW_RUNS
         if few or not is_clear or share_against(data.old_samples, data.new_samples) > _STRAY:
             yield "the samples of both sides overlap"
+    if graded.change_pct is not None and abs(graded.change_pct) < _LEAST_SHOWN:
+        yield "the change is below 0.05%, which a mail would print as 0.0%"
     if noise and (times := effect(graded.change_pct, noise.pct)) is not None and times < 1:
         yield f"the change is within the usual noise there, ±{noise.pct:.2g}%"
 

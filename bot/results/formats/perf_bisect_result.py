@@ -5,7 +5,7 @@ limit) is checked as the text is decoded (checks.py). Every error names the line
 perf_release_result.py shares the parts that both formats have.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -35,18 +35,7 @@ def parse(value: Any, where: str) -> Result:
         culprit=_commit(value["first_bad"], f"{where}, /first_bad") if "first_bad" in value else None,
         parent=_commit(value["parent"], f"{where}, /parent") if "parent" in value else None,
         patch_message_id=value.get("patch", {}).get("message_id", "").strip().strip("<>"),
-        runs=tuple(
-            TestRun(
-                suite=run["test"]["suite"],
-                params=params_of(run["test"]),
-                machine=machine_of(run["machine"]),
-                measurements=tuple(
-                    _measurement(measurement, f"{where}, {pointer}/measurements/{n}")
-                    for n, measurement in enumerate(run["measurements"])
-                ),
-            )
-            for run, pointer in tests_of(value)
-        ),
+        runs=tuple(_runs(value, where)),
         format=FORMAT,
         rechecks=tuple(
             RecheckData(recheck["ref"], recheck["sha"], recheck["state"])
@@ -86,6 +75,23 @@ def _commit(commit: Mapping[str, Any], where: str) -> CommitInfo:
         trailers=tuple((trailer["tag"], trailer["value"]) for trailer in commit.get("trailers", ())),
         is_merge=commit.get("is_merge", False),
     )
+
+
+def _runs(value: Mapping[str, Any], where: str) -> Iterator[TestRun[MeasurementData]]:
+    """Yield the tests of a result. A metric may stand twice in one, as headline and as monitor, with the same numbers;
+    of a test that stands there twice the first counts.
+    """
+    for run, pointer in tests_of(value):
+        told: dict[str, MeasurementData] = {}
+        measured = []
+        for number, measurement in enumerate(run["measurements"]):
+            at = f"{where}, {pointer}/measurements/{number}"
+            data = _measurement(measurement, at)
+            first = told.setdefault(data.metric, data)
+            if (first.old, first.new) != (data.old, data.new):
+                raise RejectedInput(at, f"{data.metric[:80]} is given twice for this test, with other numbers")
+            measured.append(data)
+        yield TestRun(run["test"]["suite"], params_of(run["test"]), machine_of(run["machine"]), tuple(measured))
 
 
 def _measurement(value: Mapping[str, Any], where: str) -> MeasurementData:

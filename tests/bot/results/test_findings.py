@@ -16,10 +16,11 @@ from bot.notifications.report import compose_due
 from bot.results.intake import take_in
 from bot.results.recognise import read_path
 from bot.results.storage import ReadAgain, extend_curves, read_again
+from bot.results.values import RejectedInput
 from tests.support.world import World, state, status_text
 from tracker.domain.curves import CurvePoint
 from tracker.domain.events import EventData, EventKind, Role
-from tracker.models import Commit, Event, Finding, Machine, OutgoingMail, Report
+from tracker.models import Commit, Event, Finding, Machine, OutgoingMail, OutgoingState, Report
 from tracker.services import corrections, curves, event_log, mail_transitions
 
 SHA = "b" * 40
@@ -121,6 +122,39 @@ def test_once_the_mail_is_approved_the_headline_stays(world: World) -> None:
     report = Report.objects.get()
     assert headline(report) == "lab7-m1"
     assert not corrections.set_headline(report.findings.get(headline=False))
+
+
+def test_what_was_mailed_as_an_improvement_opens_as_a_regression(world: World) -> None:
+    world.ingest(worse(world, 1300))
+    compose_due(world.settings, world.later())
+    mail_transitions.mark_sent(OutgoingMail.objects.get().message_id, world.now, world.now)
+    world.ingest(worse(world, 1200, id="2", machine=OTHER))
+    report = Report.objects.get()
+    assert (report.verdict, headline(report)) == ("improvement", "lab7-m1")
+    world.ingest(worse(world, 700, id="3", machine={"id": "lab7-m3", "cpus": 8}))
+    report.refresh_from_db()
+    assert (report.verdict, report.state, headline(report)) == ("regression", "no_response", "lab7-m3")
+
+
+def test_a_metric_with_a_blank_in_its_name_is_mailed(world: World) -> None:
+    result = worse(world, 700)
+    result["measurements"][0]["metric"] = "app.Read IOPS"
+    world.ingest(result)
+    assert compose_due(world.settings, world.later()) == 1
+    mail = OutgoingMail.objects.get()
+    assert (mail.state, mail.reason) == (OutgoingState.COMPOSED, "")
+    assert b"app.Read_IOPS" in bytes(mail.raw)
+
+
+def test_a_metric_that_is_given_twice_has_one_result(world: World) -> None:
+    result = worse(world, 700)
+    again = {**result["measurements"][0], "role": "kpi"}
+    result["measurements"].append(again)
+    assert len(world.ingest(result)) == 1
+    other = worse(world, 700, id="2")
+    other["measurements"].append({**again, "bad": {"samples": [1500, 1505, 1495]}})
+    with pytest.raises(RejectedInput, match=r"/measurements/1: vm-scan\.ops_per_sec is given twice for this test"):
+        world.ingest(other)
 
 
 def test_an_operator_chooses_another_headline(world: World) -> None:

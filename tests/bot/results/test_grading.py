@@ -52,6 +52,10 @@ CASES = [
     (measured([20, 20], [19, 19]), "the change is not significant (p = 0.13; a mail needs 0.01)"),
     (measured([20_000] * 3, [14_000] * 3), ""),
     (
+        measured([1_000_000, 1_000_001, 999_999], [999_700, 999_701, 999_699]),
+        "the change is below 0.05%, which a mail would print as 0.0%",
+    ),
+    (
         measured(*CLEAR, metric="vm-scan.p99_latency"),
         "the result says higher is better for vm-scan.p99_latency, but it is set to lower here",
     ),
