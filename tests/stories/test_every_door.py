@@ -185,6 +185,15 @@ def test_another_report_is_named_by_a_link_as_in_a_mail(world: World, operator: 
     assert [event.remark for event in report.events.filter(kind="duplicate")] == [other.culprit.sha10]
 
 
+def test_the_mail_of_another_report_is_no_fix(world: World, operator: Client) -> None:
+    report, other = world.report(TITLE), world.report("fs/ledger: flush the journal in one go")
+    row = f"{report.pk}:{Report.objects.get(pk=report.pk).revision}"
+    link = f"https://lore.kernel.org/r/{message_id(other)}"
+    answer = operator.post("/triage/change/", {"do": "proposed", "row": row, "argument": link})
+    assert answer.status_code == 400
+    assert not report.events.filter(kind="fix_proposed").exists()
+
+
 def test_a_person_is_assigned_as_the_account_is_spelled_and_never_the_bot(world: World, operator: Client) -> None:
     report = world.report(TITLE)
 
