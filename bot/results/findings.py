@@ -3,7 +3,7 @@
 A result joins the report of its culprit, or of the same patch in another tree: the same title with the same patch-id
 or patch mail. A report has one finding per place, that is metric, scenario and machine; a place that is measured
 again up to another commit makes an event, still there or gone. A result of a commit that fixes a report says what the
-fix does. Until the mail is sent, a worse finding becomes the headline, and a clear result replaces a held one.
+fix does. Until the mail is approved, a worse finding becomes the headline, and a clear result replaces a held one.
 
 A report belongs to the producer whose result is its headline. What another one hands in about the same culprit is one
 more finding; its headline, verdict and hold stay, and what it says of the state is suggested.
@@ -360,7 +360,7 @@ class _Batch:
         self._outdated.add(report.pk)
 
     def _choose_headline(self, finding: NewFinding, report: Report, row: BisectResult) -> None:
-        """Make a finding the headline if it is the first; or, until the mail is sent, if it is worse than the headline,
+        """Make a finding the headline if it is the first; or, until the mail is approved, if it is worse than the headline,
         or not held where that is. What was mailed as an improvement becomes a regression once it is found to be one.
         """
         data = finding.measured.data

@@ -548,7 +548,8 @@ def status_text(
     if as_of and asked and asked - as_of > STALE_WALK:
         not_merged = f"{NOT_KNOWN} {as_of:%Y-%m-%d}"
     landing = _landing_text(report_state, not_merged) if report_state.bisected else _not_bisected(report_state)
-    parts = [landing, "" if silent else _outcome_text(report_state), report_state.remark]
+    outcome = "" if silent else _outcome_text(report_state)
+    parts = [landing, outcome if landing else outcome.removeprefix("but "), report_state.remark]
     return ", ".join(part for part in parts if part) or "reported"
 
 

@@ -667,7 +667,7 @@ def test_of_two_fixes_the_other_decides_when_one_is_reverted() -> None:
     assert [each.commit for each in left.cures] == ["f2"]
     none = folded(FIRST, SECOND, revert("f1"), revert("f2"))
     assert (none.state, none.fix, none.cures, none.fix_reverted_in) == (State.NO_RESPONSE, None, (), "v5.9")
-    assert status_text(none, mainline_followed=False) == "but the fix has been reverted in v5.9"
+    assert status_text(none, mainline_followed=False) == "the fix has been reverted in v5.9"
 
 
 def test_a_revert_of_the_culprit_decides_when_its_fix_is_reverted() -> None:
