@@ -26,6 +26,7 @@ from bot.mail.message import parse as parse_mail
 from bot.mail.patches import Patch
 from bot.mail.quoting import lines_in_context
 from bot.mail.settings import BotSettings, TrustAnchors
+from bot.replies.reading import SenderKind
 from bot.results.formats.benchmark_files import File, RunContext
 from bot.results.values import RejectedInput
 from tracker.domain.events import InvalidInput
@@ -83,6 +84,7 @@ BY_ANNOTATION: dict[str, st.SearchStrategy[Any]] = {
     "bytes": BYTES,
     "Any": JSON,
     "bool": st.booleans(),
+    "SenderKind": st.sampled_from(SenderKind),
     "int": st.integers(1, 300),
     "float": st.floats(0, 2e9),
     "datetime": st.just(datetime(2026, 1, 1, tzinfo=UTC)),

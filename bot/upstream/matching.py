@@ -543,10 +543,10 @@ def closes(seen: Seen, context: Context) -> Iterator[Match]:
         if mail in tracked.mails:
             yield Match(tracked.mails[mail], Part.FIX, seen.commit, "closes", quote)
     for mail, quote in seen.named.mentions:
-        report = tracked.mails.get(mail)
-        again = seen.named.reverted_title or seen.commit.title
-        if report is not None and plain(tracked.reports[report].title) not in again:
-            yield Match(report, Part.FIX, seen.commit, "mentions_report", quote, sure=False)
+        report = tracked.reports.get(tracked.mails.get(mail, 0))
+        again = seen.named.reverted_title or seen.commit.title  # the culprit under another sha, or applied again
+        if report and not (report.title and report.title in again):
+            yield Match(report.pk, Part.FIX, seen.commit, "mentions_report", quote, sure=False)
     for page, quote in seen.named.pages:
         if page in tracked.pages:
             yield Match(tracked.pages[page], Part.FIX, seen.commit, "closes", quote)
