@@ -360,8 +360,8 @@ class _Batch:
         self._outdated.add(report.pk)
 
     def _choose_headline(self, finding: NewFinding, report: Report, row: BisectResult) -> None:
-        """Make a finding the headline if there is none; or, until the mail is approved, if it is worse than the one that
-        is, or not held where that is. What was mailed as an improvement becomes a regression once it is found to be one.
+        """Make a finding the headline if there is none; or, until the mail is approved, if it is worse than the headline
+        or not held where that is. What was mailed as an improvement is a regression once one is found.
         """
         data = finding.measured.data
         verdict = verdict_of(data.old.mean, data.new.mean, finding.measured.metric.direction)
