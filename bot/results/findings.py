@@ -360,7 +360,7 @@ class _Batch:
         self._outdated.add(report.pk)
 
     def _choose_headline(self, finding: NewFinding, report: Report, row: BisectResult) -> None:
-        """Make a finding the headline if there is none; or, until the mail is approved, if it is worse than the headline
+        """Make a finding the headline if there is none; or, until the mail is approved, if it is worse than that one
         or not held where that is. What was mailed as an improvement is a regression once one is found.
         """
         data = finding.measured.data
