@@ -120,6 +120,7 @@ NAMED_COMMIT = r"\bcommit\s([0-9a-f]{7,40})\b"
 _NAMED_COMMIT = re.compile(NAMED_COMMIT, re.I)
 _BARE_REVERT = re.compile(rf"[ \t]*(?:Revert|Back out(?=:? [\w/.,+-]{{1,40}}: )):? (?=[^\s{_QUOTES}])", re.I)
 MAX_TRAILERS = 500
+MOST_TOLD = 500_000  # characters in which a revert is looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,8 @@ def find_reverted(parts: Iterable[Sequence[str]], patches: Sequence[Patch]) -> R
     the diff, or such a title of a patch. `parts`: the lines of its text, and of each attached patch.
     """
     above = (itertools.takewhile(lambda line: not line.startswith("diff --git "), lines) for lines in parts)
-    text = "\n\n".join([*("\n".join(lines) for lines in above), *(patch.title for patch in patches)])
+    above_diffs = "\n\n".join("\n".join(lines) for lines in above)[:MOST_TOLD]
+    text = "\n\n".join([above_diffs, *(patch.title for patch in patches)])
     mentions = itertools.islice(_REVERTS.finditer(text), MAX_LINKS)
     named = [reverted_at(text[mention.end() : mention.end() + MAX_SUBJECT]) for mention in mentions]
     commits = dict.fromkeys(sha for reverted in named for sha in reverted.commits)

@@ -66,7 +66,7 @@ def test_text_for_an_action_that_takes_none_is_refused(report: Report) -> None:
         (H.EXPECTED, "", "the regression is expected"),
         (H.INVALID, "", "the report was withdrawn"),
         (H.DUPLICATE, OTHER[:13].upper(), f"a duplicate of {OTHER[:10]}"),
-        (H.DISAPPEARED, "v5.6-rc5", "but the regression has disappeared in v5.6-rc5"),
+        (H.DISAPPEARED, "v5.6-rc5", "the regression has disappeared in v5.6-rc5"),
         (H.NOTED, "cache  align\nissue", "cache align issue"),
     ],
 )
