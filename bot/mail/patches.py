@@ -1,4 +1,4 @@
-"""What a mail points to in code: links, trailers, diffs and patches, the subsystem of a title, branches. Pure.
+"""Links, trailers, diffs and patches in a mail, the subsystem of a title, and branches to be tested. Pure.
 
 Links lead to mail (lore and lkml URLs) or to our own report pages. Trailers are `Closes:`, `Link:`, `Fixes:` and
 others (Documentation/process/submitting-patches.rst). Patches are unified diffs in the body or an attachment, with
@@ -28,7 +28,8 @@ from bot.mail.quoting import ANSWER
 # percent-encoded, and its own slashes are part of it. Patchwork has it, too: /project/<name>/patch/<id>/.
 _LORE = re.compile(
     r"(?<![\w/=])(?:https?://)?(?:(?:www\.)?lore\.kernel\.org/(?:[\w.+-]{1,80}/)|lkml\.kernel\.org/r/|(?:patch\.)?msgid\.link/"
-    r"|patchwork\.kernel\.org/project/[\w.+-]{1,80}/(?:patch|cover)/|lkml\.kernel\.org/|lore\.kernel\.org/)(<?[^\s<>\"'\])}）`，。]{3,400})",
+    r"|patchwork\.kernel\.org/project/[\w.+-]{1,80}/(?:patch|cover)/"
+    r"|lkml\.kernel\.org/|lore\.kernel\.org/)(<?[^\s<>\"'\])}）`，。]{3,400})",
     re.I,
 )
 _VIEW = re.compile(r"/(?:raw|mbox|t\.mbox\.gz|t\.atom|t|T)?/?\Z")
@@ -120,7 +121,7 @@ NAMED_COMMIT = r"\bcommit\s([0-9a-f]{7,40})\b"
 _NAMED_COMMIT = re.compile(NAMED_COMMIT, re.I)
 _BARE_REVERT = re.compile(rf"[ \t]*(?:Revert|Back out(?=:? [\w/.,+-]{{1,40}}: )):? (?=[^\s{_QUOTES}])", re.I)
 MAX_TRAILERS = 500
-MOST_TOLD = 500_000  # characters in which a revert is looked for
+_MOST_TOLD = 500_000  # characters in which a revert is looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +216,7 @@ def find_reverted(parts: Iterable[Sequence[str]], patches: Sequence[Patch]) -> R
     the diff, or such a title of a patch. `parts`: the lines of its text, and of each attached patch.
     """
     above = (itertools.takewhile(lambda line: not line.startswith("diff --git "), lines) for lines in parts)
-    above_diffs = "\n\n".join("\n".join(lines) for lines in above)[:MOST_TOLD]
+    above_diffs = "\n\n".join("\n".join(lines) for lines in above)[:_MOST_TOLD]
     text = "\n\n".join([above_diffs, *(patch.title for patch in patches)])
     mentions = itertools.islice(_REVERTS.finditer(text), MAX_LINKS)
     named = [reverted_at(text[mention.end() : mention.end() + MAX_SUBJECT]) for mention in mentions]
@@ -447,13 +448,13 @@ _SLASH_H = re.compile(rf"(?<![\w/])((?:git|https?)://[\w.-]+/[\w./~+-]{{2,160}}?
 _HASH = re.compile(rf"(?<![\w/])({_URL}|[\w-]{{1,40}}\.git)#({_REF})")
 _QUOTED = rf"[\"'`]?({_REF})[\"'`]?"
 _GAP = r"\s{1,8}"
-_BEFORE = re.compile(
+_REF_BEFORE = re.compile(
     rf"\b(?:(?:branch|tag|commit){_GAP}{_QUOTED}|{_QUOTED}{_GAP}(?:branch|tag)){_GAP}(?:of|in|from|at|on){_GAP}"
     rf"(?:the{_GAP})?(?:tree{_GAP})?(?:<?({_URL})>?|([\w-]{{2,40}})(?={_GAP}tree\b|[.,;?!)\n]|\s{{0,8}}\Z))",
     re.I,
 )
 _BLANKS = r"[ \t]{0,8}"
-_BRANCHES_AFTER = re.compile(
+_REF_AFTER = re.compile(
     rf"(?<![\w/])<?({_URL})>?({_BLANKS}[,:(]?{_BLANKS}\n?{_BLANKS})((?:branch|tag|commit)[:=]?{_GAP})?{_QUOTED}",
     re.I,
 )
@@ -474,7 +475,7 @@ _ASKED_COMMIT = re.compile(
     r"\b(?:test|tests|testing|try|run|measure|check|compare|bench|benchmark)\b[^\n.?!]{0,40}?\b([0-9a-f]{12,40})\b",
     re.I,
 )
-MOST = 20_000  # characters that are looked at: what somebody asks for stands at the beginning
+_MOST_ASKED = 20_000  # characters that are looked at: what somebody asks for stands at the beginning
 
 
 def ref_in(text: str, culprit: str = "") -> str:
@@ -482,7 +483,7 @@ def ref_in(text: str, culprit: str = "") -> str:
 
     `culprit`: the sha of the report's, to which everybody links, and which nobody means.
     """
-    text = text[:MOST]
+    text = text[:_MOST_ASKED]
     return branch_in(text, culprit) or commit_in(text, culprit)
 
 
@@ -508,11 +509,11 @@ def _named(text: str) -> Iterator[tuple[int, str, str]]:
         yield match.start(), match[1], _trimmed(match[2])
     for match in _HASH.finditer(text):
         yield match.start(), match[1], _trimmed(match[2])
-    for match in _BEFORE.finditer(text):
+    for match in _REF_BEFORE.finditer(text):
         ref, tree = match[1] or match[2], match[3] or match[4]
         if not _WORD.match(ref) and (match[3] or not _WORD.match(tree)):
             yield match.start(), _trimmed(tree), _trimmed(ref)
-    for match in _BRANCHES_AFTER.finditer(text):
+    for match in _REF_AFTER.finditer(text):
         url, between, says, ref = _trimmed(match[1]), match[2], match[3], match[4]
         if not between or _NO_REPOSITORY.search(url) or not _IS_REPOSITORY.search(url):
             continue

@@ -389,7 +389,7 @@ def _measurements(row: ReleaseResult) -> bool:
 # logged and is on no curve.
 
 MONITOR = "monitor"  # what a machine did meanwhile has a role of its own, and no curve
-MOST = 200  # results per transaction
+_MOST_ON_CURVES = 200  # results per transaction
 _BESIDE = timedelta(seconds=1)
 Row = TypeVar("Row", BisectResult, ReleaseResult, Finding)
 _Name = tuple[str, str, str]  # of metric, scenario and machine
@@ -414,7 +414,7 @@ def extend_curves(now: datetime, most: int = 10_000) -> int:
 @transaction.atomic
 def _extend(rows: QuerySet[Row], points_of: Callable[[Row], _Points]) -> int:
     database.take(Lock.CURVES)  # before the rows are chosen: what another process is adding is not added again
-    waiting = list(rows.filter(on_curves=False).order_by("pk")[:MOST])
+    waiting = list(rows.filter(on_curves=False).order_by("pk")[:_MOST_ON_CURVES])
     if not waiting:
         return 0
     points: list[tuple[_Name, CurvePoint]] = []

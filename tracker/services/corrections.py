@@ -1,4 +1,4 @@
-"""What people correct: the culprit of a report, the direction of a metric, and what was held or headlined.
+"""Corrections: of the culprit of a report, of the direction of a metric, of a headline, and what is released.
 
 Another commit may be found to be the culprit, or a range instead of one commit. A correction is an event like any
 other, so it is shown, and can be undone and redone. The report follows: it keeps its mails, findings, events and
