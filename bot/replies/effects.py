@@ -46,7 +46,7 @@ from tracker.domain.report_state import STEPS
 
 MERE_RESPONSE = "mere_response"
 # What must not be taken from an older mail without marks, which somebody else may have written
-_VERDICTS = frozenset({EventKind.DISPUTED, EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED, EventKind.FIX_QUEUED})
+_JUDGEMENTS = frozenset({EventKind.DISPUTED, EventKind.FIX_CONFIRMED, EventKind.FIX_FAILED, EventKind.FIX_QUEUED})
 MOST_EFFECTS = 30  # of one mail on one report; twenty commands, and what its sentences say
 
 
@@ -78,7 +78,7 @@ def effects_of(
         # Below what may be an older mail, nobody knows whose words these are; nor, with other blanks, what is a quote.
         same_words = same_words and (caused is gate.Caused.MOVE or _is_in_each(effect, (*undoubted, *respaced)))
         acts = gate.permitted(caused, replace(standing, same_words=same_words), policy)
-        if effect.kind in _VERDICTS and "html_only" not in reading.mail.problems:
+        if effect.kind in _JUDGEMENTS and "html_only" not in reading.mail.problems:
             acts = acts and _is_in_each(effect, undoubted)
         effects.append(effect if acts else replace(effect, mode=Mode.SUGGEST))
     if context.reporters:
@@ -97,14 +97,14 @@ def _all_effects(reading: Reading, context: MailContext) -> list[Effect]:
     commanded = [one for one in commanded if one.kind is not EventKind.BISECTED or (context.unnamed and one.commit)]
     named = any(effect.kind is EventKind.BISECTED for effect in commanded)
     bisections = [] if named else list(_bisect_effects(reading, context))
-    content = [_of_candidate(effect, reading, context) for effect in content_effects(reading, context)]
+    content = [_of_drop(effect, reading, context) for effect in content_effects(reading, context)]
     return [*commanded, *content, *_named_tests(reading, context, content), *bisections]
 
 
-_NO_FIX = re.compile(r"\b(?:revert\w*|original|culprit|regress\w*)\b|[0-9a-f]{8}|\"", re.I)
+_NAMES_CULPRIT = re.compile(r"\b(?:revert\w*|original|culprit|regress\w*)\b|[0-9a-f]{8}|\"", re.I)
 
 
-def _of_candidate(effect: Effect, reading: Reading, context: MailContext) -> Effect:
+def _of_drop(effect: Effect, reading: Reading, context: MailContext) -> Effect:
     """Return what an answer to another patch says of a drop: in the thread of a fix the fix is dropped, unless the
     sentence names the culprit; elsewhere nobody knows, so that it waits for a click.
     """
@@ -112,10 +112,10 @@ def _of_candidate(effect: Effect, reading: Reading, context: MailContext) -> Eff
     if effect.kind is not EventKind.DROPPED:
         return effect
     if context.relation is Relation.FIX_THREAD:
-        kind = EventKind.DROPPED if _NO_FIX.search(effect.quote) else EventKind.FIX_WITHDRAWN
+        kind = EventKind.DROPPED if _NAMES_CULPRIT.search(effect.quote) else EventKind.FIX_WITHDRAWN
         return replace(effect, kind=kind, mode=Mode.SUGGEST)
     is_other = context.title and _letters(bare_title(answered)) not in ("", _letters(context.title))
-    if not is_other or _COVER_LETTER.search(answered) or _NO_FIX.search(effect.quote):
+    if not is_other or _COVER_LETTER.search(answered) or _NAMES_CULPRIT.search(effect.quote):
         return effect
     return replace(effect, mode=Mode.SUGGEST)
 
@@ -454,8 +454,7 @@ def _patch_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
         return
     if not is_candidate_fix(reading, context):
         return
-    patch = reading.patches[0]
-    title = patch.title or (reading.notice.title if reading.notice else "")
+    patch, title = reading.patches[0], reading.patch_title
     debug = next((sentence.text for sentence in reading.sentences if _DEBUG.search(sentence.text)), "")
     version = version_of(reading.mail.subject)
     yield Effect(

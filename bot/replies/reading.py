@@ -335,6 +335,11 @@ class Reading:
         return (*(link for value in values for link in self.links if link.url in value), *credited)
 
     @property
+    def patch_title(self) -> str:
+        """The title of its first patch, by the patch or by the notice that comes with it; "" without either."""
+        return self.patches[0].title or (self.notice.title if self.notice else "") if self.patches else ""
+
+    @property
     def fixes(self) -> tuple[str, ...]:
         """The shas in its Fixes: trailers."""
         return fixed_commits(self.trailers)

@@ -335,8 +335,7 @@ def is_candidate_fix(reading: Reading, context: MailContext) -> bool:
     subject = reading.mail.subject
     if is_backport(subject):
         return False
-    noticed = reading.notice.title if reading.notice else ""
-    title = reading.patches[0].title or noticed or posted_title(subject)
+    title = reading.patch_title or posted_title(subject)
     if (context.title and title == context.title) or context.relation in CONTEXT:
         return cures(reading)
     improves = context.improvement and context.relation is Relation.CULPRIT  # it may fix anything but a slowdown
