@@ -12,6 +12,7 @@ needs a key that acts for an operator.
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
+from string import hexdigits
 from types import GenericAlias
 from typing import Any
 
@@ -363,6 +364,9 @@ def _by_name(request: HttpRequest, rows: QuerySet[Any], *names: str) -> QuerySet
 
 
 def _of_report(request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
-    if sha := request.GET.get("report", ""):
-        rows = rows.filter(report__culprit__sha__startswith=sha.lower().replace("\0", ""))
-    return rows
+    sha = request.GET.get("report", "").lower()
+    if not sha:
+        return rows
+    if not set(sha) <= set(hexdigits):
+        raise ApiError(400, f"report is {sha[:64]!r}; expected a culprit's sha, or its first digits")
+    return rows.filter(report__culprit__sha__startswith=sha)
