@@ -114,14 +114,12 @@ site.register(
     models.ReleaseResult,
     ReadOnly,
     list_display=("producer", "external_id", "kernel", "created_at", "received_at"),
-    list_select_related=("kernel",),
     search_fields=("external_id",),
 )
 site.register(
     models.Measurement,
     ReadOnly,
     list_display=("kernel", "metric", "scenario", "machine", "role", "mean", "runs"),
-    list_select_related=("kernel", "metric", "scenario", "machine"),
     show_full_result_count=False,
 )
 
@@ -145,16 +143,10 @@ site.register(models.TextRevision, ReadOnly, list_display=("place", "name", "by"
 site.register(
     models.ReportHighlight,
     list_display=("release", "report", "heading"),
-    list_select_related=("release", "report__culprit"),
     list_editable=("heading",),
     raw_id_fields=("report",),
 )
-site.register(
-    models.BasketEntry,
-    ReadOnly,
-    list_display=("metric", "params", "weight", "since", "until"),
-    list_select_related=("metric",),
-)
+site.register(models.BasketEntry, ReadOnly, list_display=("metric", "params", "weight", "since", "until"))
 
 
 class StudyKernels(admin.TabularInline):
@@ -195,24 +187,9 @@ class TreeAdmin(admin.ModelAdmin):
         refresh(obj.reports.values_list("pk", flat=True))  # the tree's role determines their section
 
 
-site.register(
-    models.Landing,
-    ReadOnly,
-    list_display=("commit", "tree", "tag", "at", "merged_at", "gone_at"),
-    list_select_related=("commit", "tree"),
-)
-site.register(
-    models.RelatedCommit,
-    ReadOnly,
-    list_display=("commit", "part", "report", "rule", "quote"),
-    list_select_related=("commit", "report__culprit"),
-)
-site.register(
-    models.StableSeries,
-    ReadOnly,
-    list_display=("report", "series", "newest", "fixed_in"),
-    list_select_related=("report__culprit",),
-)
+site.register(models.Landing, ReadOnly, list_display=("commit", "tree", "tag", "at", "merged_at", "gone_at"))
+site.register(models.RelatedCommit, ReadOnly, list_display=("commit", "part", "report", "rule", "quote"))
+site.register(models.StableSeries, ReadOnly, list_display=("report", "series", "newest", "fixed_in"))
 site.register(models.Machine, list_display=("name", "description", "cpus"), search_fields=("name",))
 site.register(models.Scenario, list_display=("suite", "key"), search_fields=("key",))
 
@@ -289,7 +266,6 @@ class FindingAdmin(ReadOnly):
     """Makes another finding the headline."""
 
     list_display = ("report", "metric", "machine", "verdict", "change_pct", "headline")
-    list_select_related = ("report__culprit", "metric", "machine")
     search_fields = ("report__culprit__sha",)
     actions = ("set_headline",)
 
@@ -310,7 +286,6 @@ site.register(
     ReadOnly,
     list_display=("report", "kind", "occurred_at", "message_id", "commit", "actor"),
     list_filter=("kind",),
-    list_select_related=("report__culprit",),
 )
 site.register(models.RuleRecord, ReadOnly, list_display=("rule", "accepted", "changed", "rejected"))
 
@@ -324,7 +299,6 @@ class SuggestionAdmin(ReadOnly):
 
     list_display = ("report", "kind", "quote", "role", "rule", "decision", "decided_by")
     list_filter = ("decision", "rule")
-    list_select_related = ("report__culprit",)
     actions = ("accept", "reject")
 
     @admin.action(description="Accept: make it an event", permissions=["decide"])
@@ -351,7 +325,6 @@ site.register(
     ReadOnly,
     list_display=("report", "kind", "sentence", "fault", "model", "asked_at"),
     list_filter=("model", "kind"),
-    list_select_related=("report__culprit",),
 )
 site.register(
     models.RawMessage, ReadOnly, list_display=("digest", "archive", "position", "error"), exclude=("compressed",)
@@ -374,7 +347,6 @@ site.register(
     ReadOnly,
     list_display=("mail", "was", "became", "at", "by", "words"),
     list_filter=("became",),
-    list_select_related=("mail",),
 )
 site.register(
     models.DeliveryFailure,

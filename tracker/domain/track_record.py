@@ -38,21 +38,16 @@ _CONFIRMED = _REAL | {State.WORKING, State.FIX_PROPOSED, State.FIX_CONFIRMED, St
 FEWEST = 3  # of which a share is given in per cent: of fewer, the counts alone
 
 
-def share_pct(number: int, of: int) -> float | None:
-    """Return a share in per cent; None if it is one of too few to be a rate."""
-    return 100 * number / of if of >= FEWEST else None
-
-
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many of some reports, in per cent with its 95% interval; None of fewer than FEWEST."""
+    """How many of some reports, in per cent with its 95% interval; None of fewer than FEWEST, which are no rate."""
 
     number: int
     of: int
 
     @property
     def pct(self) -> float | None:
-        return share_pct(self.number, self.of)
+        return 100 * self.number / self.of if self.of >= FEWEST else None
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -101,31 +96,26 @@ class Times:
 
     @property
     def pct(self) -> float | None:
-        return share_pct(self.number, self.of)
+        return Share(self.number, self.of).pct
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The statistics of one group of regressions. `within`: how many had a response within each of WITHIN days;
-    `outcomes`: how many are in each state that says what came of them.
+    """The statistics of one group of regressions. `false`: invalid or disputed reports, of the closed or disputed
+    ones; `within`: how many had a response within each of WITHIN days; `outcomes`: how many are in each state that
+    says what came of them.
     """
 
     name: str
     response: Times
     candidate: Times
     landing: Times
-    ended: int
-    false: int
+    false: Share
     within: Sequence[int]
     confirmed: Share
     disputed: Share
     precision: Share
     outcomes: Mapping[State, int]
-
-    @property
-    def false_pct(self) -> float | None:
-        """Invalid or disputed reports, in per cent of the closed or disputed ones."""
-        return share_pct(self.false, self.ended)
 
 
 # The states that say what came of a report, in this order.
@@ -143,8 +133,7 @@ def group(name: str, courses: Iterable[Course]) -> Group:
         response=_times(waits, len(rows)),
         candidate=_times(_waits((course.reported_at, course.candidate_at) for course in rows), len(rows)),
         landing=_times(_waits((course.reported_at, course.landed_at) for course in rows), len(rows)),
-        ended=sum(course.state in _SETTLED for course in rows),
-        false=sum(course.state in _FALSE for course in rows),
+        false=_false_alarms(rows),
         within=[sum(timedelta(0) < wait <= timedelta(days=days) for wait in waits) for days in WITHIN],
         confirmed=Share(sum(course.state in _CONFIRMED for course in rows), len(rows)),
         disputed=Share(sum(course.state in _FALSE for course in rows), len(rows)),
@@ -153,6 +142,10 @@ def group(name: str, courses: Iterable[Course]) -> Group:
         ),
         outcomes={state: count for state in OUTCOMES if (count := sum(course.state == state for course in rows))},
     )
+
+
+def _false_alarms(rows: Sequence[Course]) -> Share:
+    return Share(sum(row.state in _FALSE for row in rows), sum(row.state in _SETTLED for row in rows))
 
 
 def by(courses: Iterable[Course], name_of: Callable[[Course], str], most: int = 30) -> list[Group]:
@@ -209,8 +202,8 @@ _MANY = 500
 
 @dataclass(frozen=True, slots=True)
 class RecordTally:
-    """Counts over some reports. `response`: times from a regression's report to the author's or a maintainer's first
-    reply; `noise`: the median spread of the headline findings, in per cent.
+    """Counts over some reports. `false`: as in Group, improvements aside; `response`: times from a regression's report
+    to the author's or a maintainer's first reply; `noise`: the median spread of the headline findings, in per cent.
     """
 
     name: str
@@ -219,14 +212,9 @@ class RecordTally:
     improvements: int
     open: int
     fixed: int
-    ended: int
-    false: int
+    false: Share
     response: Times
     noise: float | None
-
-    @property
-    def false_pct(self) -> float | None:
-        return share_pct(self.false, self.ended)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +246,7 @@ def _tally(name: str, rows: Sequence[Course]) -> RecordTally:
         improvements=len(rows) - len(alarms),
         open=sum(report.state in OPEN for report in rows),
         fixed=sum(report.state == State.FIXED for report in rows),
-        ended=sum(report.state in _SETTLED for report in alarms),
-        false=sum(report.state in _FALSE for report in alarms),
+        false=_false_alarms(alarms),
         response=_times(_waits((row.reported_at, row.responded_at) for row in regressions), len(regressions)),
         noise=median(noises) if noises else None,
     )

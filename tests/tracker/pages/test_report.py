@@ -248,12 +248,12 @@ def test_a_record_says_how_it_went() -> None:
     )
     total = track_record.total
     assert (total.reports, total.regressions, total.improvements, total.open, total.fixed) == (5, 4, 1, 2, 1)
-    assert (total.false, total.ended, total.false_pct) == (2, 3, pytest.approx(200 / 3))
+    assert (total.false.number, total.false.of, total.false.pct) == (2, 3, pytest.approx(200 / 3))
     assert (total.response.median, total.response.slow) == (timedelta(days=3), timedelta(days=8))
     assert total.noise == 3.0
     assert [each.name for each in track_record.by_release] == ["v5.7", "v5.6"]
     empty = record([]).total
-    assert (empty.response.median, empty.response.slow, empty.false_pct, empty.noise) == (None,) * 4
+    assert (empty.response.median, empty.response.slow, empty.false.pct, empty.noise) == (None,) * 4
 
 
 # --- A report's thread as an mbox: b4 finds the patch in it, and it reads back byte for byte ---
