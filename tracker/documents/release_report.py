@@ -112,8 +112,10 @@ class CycleRow:
     reporter: str = ""
     bisected: bool = True
     verdict: str = Verdict.REGRESSION
-    is_merged: bool = True  # in the mainline in this cycle; others were reported from other trees in it
+    is_merged: bool = True  # in this cycle; others were reported in it, mostly from other trees
     is_shift_left: bool = False
+    in_mainline: bool = True  # whenever it was merged
+    version_known: bool = True  # not of a report from the mainline whose culprit no walked tree has
     scenario: str = ""
     machine: str = ""
     base: str = ""
@@ -152,6 +154,7 @@ class Cycle:
 
     open_merged: Sequence[CycleRow]
     open_elsewhere: Sequence[CycleRow]
+    open_undated: Sequence[CycleRow]  # in the mainline, of a version that is not known
     fixed: Sequence[CycleRow]
     ended: Sequence[CycleRow]  # expected, reverted, gone, withdrawn or a duplicate
     by_people: Sequence[CycleRow]
@@ -168,29 +171,34 @@ class Cycle:
         still = [row for row in regressions if row.is_open]
         return cls(
             open_merged=[row for row in still if row.is_merged],
-            open_elsewhere=[row for row in still if not row.is_merged],
+            open_elsewhere=[row for row in still if not row.is_merged and row.version_known],
+            open_undated=[row for row in still if not row.is_merged and not row.version_known],
             fixed=[row for row in regressions if row.state == State.FIXED],
             ended=[row for row in regressions if not row.is_open and row.state != State.FIXED],
             by_people=[row for row in rows if row.of_person],
             unknown=[row for row in labs if row.verdict == Verdict.UNKNOWN],
-            improvements=[row for row in improvements if row.is_merged],
-            improvements_elsewhere=[row for row in improvements if row.is_shift_left],
+            improvements=[row for row in improvements if row.is_merged or not row.version_known],
+            improvements_elsewhere=[row for row in improvements if row.is_shift_left and row.version_known],
         )
 
     def sentences(self, version: str) -> Iterator[str]:
         """Yield what the lists say of where the reports came from."""
-        regressions = (*self.open_merged, *self.open_elsewhere, *self.fixed, *self.ended)
+        regressions = (*self.open_merged, *self.open_elsewhere, *self.open_undated, *self.fixed, *self.ended)
         merged = [row for row in regressions if row.is_merged]
         if merged:
             yield (
                 f"{counted(len(merged), 'regression')} {_was(len(merged))} merged in the {version} cycle,"
                 f" of which {len(self.open_merged)} {_is(len(self.open_merged))} still open."
             )
-        if elsewhere := len(regressions) - len(merged):
-            yield (
-                f"{counted(elsewhere, 'regression')} {_was(elsewhere)} found in other trees,"
-                f" of which {len(self.open_elsewhere)} {_is(len(self.open_elsewhere))} open."
-            )
+        undated = sum(not row.is_merged and not row.version_known for row in regressions)
+        others = (
+            (len(regressions) - len(merged) - undated, "found in other trees", self.open_elsewhere),
+            (undated, "found in the mainline, in a version that is not known", self.open_undated),
+        )
+        for number, where, still in others:
+            if number:
+                text = f"{counted(number, 'regression')} {_was(number)} {where}"
+                yield f"{text}, of which {len(still)} {_is(len(still))} open."
         if self.fixed:
             yield f"{len(self.fixed)} {_is(len(self.fixed))} fixed."
         if self.by_people:
@@ -219,7 +227,7 @@ def summary(of: str, rows: Sequence[CycleRow], now: datetime, closed_in: str = "
     text = f"{of} has {counted(len(still), 'open performance regression')}"
     closed = len(rows) - len(still)
     text += f"; {closed} {_was(closed)} closed in {closed_in}." if closed_in else f" of {len(rows)} reported."
-    if elsewhere := 0 if closed_in else sum(not row.is_merged and not row.of_person for row in still):
+    if elsewhere := 0 if closed_in else sum(not row.in_mainline and not row.of_person for row in still):
         text += f" {elsewhere} of them {_is(elsewhere)} not in the mainline."
     if blocking := sum(bool(row.blocks) for row in still):
         text += f" {blocking} {'blocks' if blocking == 1 else 'block'} the release."
@@ -259,6 +267,7 @@ def compose(facts: ReleaseFacts) -> Document:
             (
                 _open_merged(facts, cycle),
                 _open_elsewhere(facts, cycle),
+                _lists(facts, ("Open, merged in a version that is not known", cycle.open_undated)),
                 _lists(
                     facts,
                     ("Fixed", cycle.fixed),

@@ -22,7 +22,7 @@ from tracker.documents.blocks import Document
 from tracker.documents.digest import Week, week
 from tracker.documents.release_report import SECTIONS, CycleRow, HighlightData, ReleaseFacts, compose
 from tracker.domain import versions
-from tracker.domain.events import OPEN, EventKind, Verdict
+from tracker.domain.events import OPEN, EventKind, TreeRole, Verdict
 from tracker.domain.kernel_comparison import Box
 from tracker.domain.text import lore_url
 from tracker.domain.versions import CyclePoint
@@ -133,6 +133,7 @@ def _row(report: Report, version: str, thread: str = "") -> CycleRow:
     headline = headline_of(report)
     culprit = report.culprit
     scenario = headline.scenario.params.items() if headline else ()
+    from_mainline = report.tree is not None and report.tree.role == TreeRole.MAINLINE
     untitled = str(report) if report.of_person else ": ".join(filter(None, (report.subsystem, report.suite)))
     return CycleRow(
         sha=culprit.sha,
@@ -152,6 +153,8 @@ def _row(report: Report, version: str, thread: str = "") -> CycleRow:
         verdict=report.verdict,
         is_merged=report.merged_release == version,
         is_shift_left=report.shift_left_release == version,
+        in_mainline=bool(report.merged_release) or from_mainline,
+        version_known=bool(report.merged_release) or not from_mainline,
         scenario=" ".join(f"{name}={value}" for name, value in scenario) if headline else report.scenario,
         machine=headline.machine.name if headline else report.machine,
         base=headline.base if headline else "",

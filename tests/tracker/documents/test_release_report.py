@@ -59,6 +59,7 @@ from tracker.models import (
     Report,
     ReportHighlight,
     TextRevision,
+    Tree,
 )
 from tracker.pages.release_report import document
 
@@ -119,6 +120,7 @@ def text_of(blocks: list[Block]) -> str:
 
 
 OPEN_MERGED, OPEN_ELSEWHERE = "Open in v5.6", "Open, found in other trees"
+OPEN_UNDATED = "Open, merged in a version that is not known"
 ENDED = "Expected, reverted, gone or withdrawn"
 IMPROVED, IMPROVED_ELSEWHERE = "Improvements", "Improvements in other trees"
 
@@ -293,6 +295,7 @@ def random_cycle(seed: int) -> Release:
     """A release with some hundred reports of all kinds, in either section or in both."""
     chance = random.Random(seed)
     release = Release.objects.create(version=f"v7.{seed}", number=7_000_000 + seed)
+    mainline, _ = Tree.objects.get_or_create(name="linus", role="mainline")
     for number in range(chance.randrange(60)):
         section = chance.choice(("merged", "shift_left", "both"))
         state = chance.choice([state.value for state in State])
@@ -309,6 +312,7 @@ def random_cycle(seed: int) -> Release:
             weight=abs(change or 0),
             metric="suite.metric",
             reported_at=chance.choice((None, NOW - timedelta(days=chance.randrange(100)))),
+            tree=chance.choice((None, mainline)),
         )
     return release
 
@@ -320,7 +324,8 @@ def test_prose_and_lists_have_the_same_numbers(db: None) -> None:
         prose = text_of([block for block in report.blocks if isinstance(block, Paragraph)])
         lists = {block.caption: list(block.rows) for block in report.blocks if isinstance(block, ChangeList)}
         version = release.version
-        still = [*lists.get(f"Open in {version}", ()), *lists.get(OPEN_ELSEWHERE, ())]
+        elsewhere, undated = lists.get(OPEN_ELSEWHERE, ()), lists.get(OPEN_UNDATED, ())
+        still = [*lists.get(f"Open in {version}", ()), *elsewhere, *undated]
         reports = Report.objects.filter(tag__in=[f"{1000 * seed + n:016x}" for n in range(60)])
         regressions = [each for each in reports if each.verdict == "regression" and each.reported_at]
         assert len(still) == sum(each.state in OPEN for each in regressions)
@@ -334,6 +339,10 @@ def test_prose_and_lists_have_the_same_numbers(db: None) -> None:
         if said := re.search(r"(\d+) regressions? (?:was|were) merged in the \S+ cycle, of which (\d+)", prose):
             merged = [each for each in regressions if each.merged_release == version]
             assert [int(number) for number in said.groups()] == [len(merged), len(lists.get(f"Open in {version}", ()))]
+        said = re.search(r"(\d+) of them (?:is|are) not in the mainline", prose)
+        assert int(said[1] if said else 0) == len(elsewhere)
+        said = re.search(r"in a version that is not known, of which (\d+)", prose)
+        assert int(said[1] if said else 0) == len(undated)
         if said := re.search(r"(\d+) wait for their authors", prose):
             waiting = [row for row in still if row.verdict == "regression" and "author" in str(row.told)]
             assert int(said[1]) == sum(each.awaited == "author" for each in regressions if each.state in OPEN)

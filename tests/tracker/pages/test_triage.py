@@ -384,7 +384,7 @@ def test_text_has_78_columns(table: None, client: Client) -> None:
 def test_markdown_is_text(table: None, client: Client) -> None:
     text = client.get("/v6.12/.md").content.decode()
     assert "<b>" not in text.replace("\\<b\\>", "").replace("&lt;b", "")
-    assert "## Before the release, from other trees or by people (1)" in text
+    assert "## Reported in this cycle: other trees, people, version not known (1)" in text
 
 
 def test_atom_is_read_by_a_feed_reader(table: None, client: Client) -> None:

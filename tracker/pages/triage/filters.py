@@ -300,7 +300,11 @@ class ReleaseSection(NamedTuple):
 
 SECTIONS = {
     "merged": ReleaseSection("merged_release", "Merged in this release", "merged"),
-    "shifted": ReleaseSection("shift_left_release", "Before the release, from other trees or by people", "shift_left"),
+    "shifted": ReleaseSection(
+        "shift_left_release",
+        "Reported in this cycle: other trees, people, version not known",
+        "shift_left",
+    ),
 }
 
 
