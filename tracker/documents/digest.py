@@ -142,11 +142,15 @@ def compose_cycle_mail(
     return subject, "\n".join(lines).rstrip() + "\n"
 
 
+def _awaited(row: CycleRow) -> str:
+    return awaited(row.awaited, row.author, row.reporter, is_bisected=row.bisected)
+
+
 def _entry(row: CycleRow, now: datetime) -> Iterator[str]:
     yield _cut(f"{_change(row)}  {name(row)}")
     by, metric = f" by {row.author}" if row.author else "", f", {row.metric}" if row.metric else ""
     yield _cut(f"          {row.sha[:12] if row.bisected else 'not bisected'}{by}{metric}")
-    who = f"; waiting for {person}" if (person := awaited(row.awaited, row.author, row.reporter)) else ""
+    who = f"; waiting for {person}" if (person := _awaited(row)) else ""
     since = f", reported {age(row.reported_at, now)} ago" if row.reported_at else ""
     blocks = f"blocks {row.blocks}; " if row.blocks else ""
     yield _cut(f"          {blocks}{LABELS[State(row.state)].lower()}{since}{who}")

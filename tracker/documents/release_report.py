@@ -233,7 +233,10 @@ def summary(of: str, rows: Sequence[CycleRow], now: datetime, closed_in: str = "
         text += f" {blocking} {'blocks' if blocking == 1 else 'block'} the release."
     if still and (worst := still[0]).change is not None:
         where = worst.subsystem or (worst.sha[:10] if worst.bisected else "not bisected")
-        text += f" The worst is {worst.change:+.1f}%{f' of {worst.metric}' if worst.metric else ''} ({where})."
+        measured = "" if len({row.of_person for row in still}) == 1 else " that was measured"
+        text += (
+            f" The worst{measured} is {worst.change:+.1f}%{f' of {worst.metric}' if worst.metric else ''} ({where})."
+        )
     waiting = [row for row in still if row.awaited == "author"]
     since = [row.awaited_since or row.reported_at for row in waiting]
     silent = sum(moment is not None and (now - moment).days >= SILENT for moment in since)
@@ -323,7 +326,7 @@ def _summary(facts: ReleaseFacts, cycle: Cycle) -> Iterator[Block]:
     if sentences := [*_compared(facts)]:
         yield Paragraph(" ".join(sentences))
     yield from _prose(facts, "introduction")
-    spans = [ReportSpan(row.reported_at, row.closed_at, row.is_open, True) for row in regressions]
+    spans = [ReportSpan(row.reported_at, row.closed_at, row.is_open) for row in regressions]
     course = steps(facts.points, spans)
     if chart := cycle_chart(course):
         yield CycleFigure(chart)
@@ -346,7 +349,7 @@ _WHO = ("Author", "Age", "Waiting for")
 
 
 def _brief(row: CycleRow, now: datetime) -> ChangeRow:
-    waiting = timeline.awaited(row.awaited, row.author, row.reporter) or "nobody"
+    waiting = timeline.awaited(row.awaited, row.author, row.reporter, is_bisected=row.bisected) or "nobody"
     told = f"{_since(row, now)}waiting for {waiting}"
     cells = (row.author, age(row.reported_at, now), waiting)
     return ChangeRow(row.change, row.verdict, _link(row), row.metric, cells, told, row.magnitude)

@@ -148,8 +148,10 @@ def tone(state: str) -> str:
 _AWAITED = {"author": "the author", "reporter": "the lab", "maintainer": "a maintainer"}
 
 
-def awaited(role: str, author: str, reporter: str = "") -> str:
+def awaited(role: str, author: str, reporter: str = "", *, is_bisected: bool = True) -> str:
     """Return whom a report waits for: its author, or the person who reported it, by name if known; "" for nobody."""
+    if role == "author" and not is_bisected:
+        return "a developer"
     name = {"author": author, "reporter": reporter}.get(role, "")
     return name or _AWAITED.get(role, "")
 

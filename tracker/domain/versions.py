@@ -10,7 +10,7 @@ kernel), and a burn-down: what was reported and closed between two points, and w
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 # --- Versions ---
@@ -96,12 +96,11 @@ class CyclePoint:
 
 @dataclass(frozen=True, slots=True)
 class ReportSpan:
-    """When a report was sent and closed, if it was, and whether it is open now."""
+    """When a regression was reported and closed, if it was, and whether it is open now."""
 
     reported_at: datetime | None
     closed_at: datetime | None
     is_open: bool
-    is_regression: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +135,10 @@ def upcoming(
 
 def steps(cycle_points: Sequence[CyclePoint], spans: Iterable[ReportSpan]) -> list[CycleStep]:
     """Return the burn-down of regressions, point by point."""
-    counted = [span for span in spans if span.is_regression]
+    # What a version brings is dated a moment after its tag, and is closed in it, not after it.
+    counted = [
+        replace(span, closed_at=span.closed_at.replace(microsecond=0)) if span.closed_at else span for span in spans
+    ]
     burn_down = []
     for index, point in enumerate(cycle_points):
         before = cycle_points[index - 1].at if index else None

@@ -119,6 +119,11 @@ class Finding(NaturalModel):
         return max(spreads, default=None)
 
     @property
+    def has_single_runs(self) -> bool:
+        """Whether each side ran once, so that nothing is known of its noise."""
+        return self.old_runs == self.new_runs == 1
+
+    @property
     def times_noise(self) -> float | None:
         """The change in multiples of the usual noise, else of the larger spread of both sides; None if neither is
         known.

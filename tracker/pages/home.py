@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from tracker.charts import cycle_chart
 from tracker.domain import timeline
-from tracker.domain.events import OPEN, EventKind, State, Verdict
+from tracker.domain.events import CLOSED, OPEN, EventKind, State, Verdict
 from tracker.domain.text import age
 from tracker.domain.versions import CyclePoint, ReportSpan, points, steps, upcoming
 from tracker.models import Event, Finding, Message, Release, ReleaseCandidate, Report
@@ -42,6 +42,10 @@ class ReleaseLine:
     regressions: int = 0
     improvements: int = 0
     awaited: dict[str, int] = field(default_factory=dict)  # open ones, by who has to act next
+
+    @property
+    def closed(self) -> int:
+        return self.regressions - self.open
 
     def add(self, verdict: str, state: str, awaited: str, blocks: bool, number: int) -> None:
         """Add `number` reports to the counts."""
@@ -135,13 +139,13 @@ def _cycle(line: ReleaseLine, started_at: datetime | None, now: datetime) -> dic
 
 
 def _report_spans(version: str) -> list[ReportSpan]:
-    merged = Report.objects.filter(merged_release=version)
-    shifted = Report.objects.filter(shift_left_release=version).exclude(merged_release=version)
+    regressions = Report.objects.exclude(verdict=Verdict.IMPROVEMENT)
+    merged = regressions.filter(merged_release=version)
+    shifted = regressions.filter(shift_left_release=version).exclude(merged_release=version)
     return [
-        # What a version brings is dated a moment after its tag, and is closed in it, not after it.
-        ReportSpan(reported, closed and closed.replace(microsecond=0), state in OPEN, verdict != Verdict.IMPROVEMENT)
+        ReportSpan(reported, closed, state in OPEN)
         for rows in (merged, shifted)
-        for reported, closed, state, verdict in rows.values_list("reported_at", "closed_at", "state", "verdict")
+        for reported, closed, state in rows.values_list("reported_at", "closed_at", "state")
     ]
 
 
@@ -159,6 +163,7 @@ class WorstRow:
     author: str
     change: str
     interval: str
+    single_runs: bool
     bar: int  # the change as the width of its bar
     label: str
     tone: str
@@ -173,13 +178,17 @@ def worst(version: str, now: datetime) -> list[WorstRow]:
         in_cycle(version), state__in=sorted(OPEN), verdict=Verdict.REGRESSION
     )
     reports = list(rows.order_by("-weight", "pk")[:WORST])
-    headlines = Finding.objects.filter(report__in=reports, headline=True)
-    intervals = {pk: (low, high) for pk, low, high in headlines.values_list("report", "low_pct", "high_pct")}
+    headlines = {
+        finding.report_id: finding
+        for finding in Finding.objects.filter(report__in=reports, headline=True).only(
+            "report", "low_pct", "high_pct", "old_runs", "new_runs"
+        )
+    }
     largest = max((abs(report.change or 0) for report in reports), default=0) or 1
-    return [_worst_row(report, intervals.get(report.pk, (None, None)), largest, now) for report in reports]
+    return [_worst_row(report, headlines.get(report.pk), largest, now) for report in reports]
 
 
-def _worst_row(report: Report, interval: tuple[float | None, float | None], largest: float, now: datetime) -> WorstRow:
+def _worst_row(report: Report, headline: Finding | None, largest: float, now: datetime) -> WorstRow:
     title = report.given_title or report.culprit.title or str(report)
     author = report.culprit.author_name or report.culprit.author_email
     return WorstRow(
@@ -187,11 +196,12 @@ def _worst_row(report: Report, interval: tuple[float | None, float | None], larg
         title=title.removeprefix(f"{report.subsystem}: "),
         author=author,
         change=timeline.change(report.change, report.verdict),
-        interval=timeline.bounds(*interval),
+        interval=timeline.bounds(headline.low_pct, headline.high_pct) if headline else "",
+        single_runs=headline is not None and headline.has_single_runs,
         bar=round(60 * abs(report.change or 0) / largest),
         label=timeline.LABELS[State(report.state)],
         tone=timeline.tone(report.state),
-        awaited=timeline.awaited(report.awaited, author, report.reporter),
+        awaited=timeline.awaited(report.awaited, author, report.reporter, is_bisected=not report.culprit.placeholder),
         waiting=age(report.awaited_since, now),
         open_for=age(report.reported_at, now),
     )
@@ -200,7 +210,7 @@ def _worst_row(report: Report, interval: tuple[float | None, float | None], larg
 # --- The week ---
 
 WEEK = timedelta(days=7)
-NEWS = 8
+NEWS, MOST_NEWS = 10, 200
 # What a reader of the front page wants to know; notes, titles and the like are on the report's page.
 _TELLING = sorted(
     frozenset(EventKind)
@@ -228,17 +238,24 @@ def _short_name(report: Report) -> str:
     return report.subsystem or (str(report) if report.culprit.placeholder else report.culprit.sha10)
 
 
-def week(now: datetime) -> list[NewsLine]:
-    """Return what happened in the last seven days, newest first. What somebody undid is left out."""
+def week(now: datetime) -> tuple[list[NewsLine], int]:
+    """Return what happened in the last seven days, newest first: of each report the last, and what closes reports
+    before the rest; and how many events more there were, at most MOST_NEWS. What somebody undid is left out.
+    """
     rows = Event.objects.filter(occurred_at__range=(now - WEEK, now), kind__in=_TELLING)
     undone = Event.objects.filter(report=OuterRef("report"), reverses=OuterRef("key"))
-    rows = rows.filter(~Exists(undone)).select_related("report__culprit")
-    events = list(rows.order_by("-occurred_at", "-pk")[:NEWS])
+    rows = rows.filter(~Exists(undone)).order_by("-occurred_at", "-pk")
+    newest = list(rows.values_list("pk", "report", "report__state")[:MOST_NEWS])
+    last = {report: (pk, state) for pk, report, state in reversed(newest)}
+    chosen = [pk for pk, report, state in newest if last[report] == (pk, state)]
+    closing = {pk for pk, _, state in newest if state in CLOSED}
+    chosen = sorted(chosen, key=lambda pk: pk not in closing)[:NEWS]
+    events = list(rows.filter(pk__in=chosen).select_related("report__culprit"))
     ids = {event.message_id for event in events if event.message_id}
     mails = Message.objects.filter(message_id__in=ids, public=True).exclude(kind="self")
     senders = mails.values_list("message_id", "author_name", "author_email")
     persons = {message_id: name or email for message_id, name, email in senders}
-    return [
+    news = [
         NewsLine(
             event.occurred_at,
             *timeline.told(event.value(), persons.get(event.message_id, "")),
@@ -248,6 +265,7 @@ def week(now: datetime) -> list[NewsLine]:
         )
         for event in events
     ]
+    return news, len(newest) - len(news)
 
 
 # --- Views ---
@@ -260,12 +278,16 @@ def releases(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     page = home_page(now)
     older: list[ReleaseLine] = page["older"]
+    news, more_news = week(now)
     shown = worst(page["cycle"]["line"].release.version, now) if page["cycle"] else []
     context = {
         **page,
         "worst": shown,
         "unplaced": not (shown or older) and Report.objects.exists(),
-        "week": week(now),
+        "week": news,
+        "more_news": more_news,
+        "changed_after": f"{now - WEEK:%Y-%m-%d}",
+        "with_people": any(row.report.of_person for row in shown),
         "older": older[:_SHOWN],
         "folded": older[_SHOWN:],
         "folded_open": sum(line.open for line in older[_SHOWN:]),

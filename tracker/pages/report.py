@@ -178,6 +178,7 @@ class Lead:
     runs: str
     label: str
     tone: str
+    single_runs: bool
     awaited: str
     since: datetime | None
     waiting: str
@@ -197,6 +198,8 @@ def lead(report: Report, finding: Finding | None, now: datetime) -> Lead:
             times = abs(finding.change_pct_raw) / spread
             runs += f", which vary by {spread:.1f}%: the change is {formats.multiple(times)} that"
     untold = report.state == State.NO_RESPONSE and not report.reported_at  # nobody could have answered
+    is_bisected = not report.culprit.placeholder
+    awaited = timeline.awaited(report.awaited, author, report.reporter, is_bisected=is_bisected)
     label = "Not reported yet" if untold else timeline.LABELS[State(report.state)]
     return Lead(
         change=timeline.change(number, report.verdict),
@@ -207,7 +210,8 @@ def lead(report: Report, finding: Finding | None, now: datetime) -> Lead:
         runs=runs,
         label=label,
         tone=timeline.tone(report.state),
-        awaited="" if report.state in CLOSED else timeline.awaited(report.awaited, author, report.reporter),
+        single_runs=finding is not None and finding.has_single_runs,
+        awaited="" if report.state in CLOSED else awaited,
         since=report.awaited_since,
         waiting=formats.age(report.awaited_since, now),
     )

@@ -93,12 +93,12 @@ def test_the_next_one(tagged: dict[int, datetime], now: datetime, expected: Cycl
     assert upcoming("v5.6", None, {}, now) is None
 
 
-def span(reported: int, closed: int | None = None, *, regression: bool = True) -> ReportSpan:
-    return ReportSpan(day(reported), day(closed) if closed is not None else None, closed is None, regression)
+def span(reported: int, closed: int | None = None) -> ReportSpan:
+    return ReportSpan(day(reported), day(closed) if closed is not None else None, closed is None)
 
 
 def test_a_burn_down_counts_regressions() -> None:
-    spans = [span(0), span(3, 9), span(8), span(9, 10), span(2, regression=False), span(30)]
+    spans = [span(0), span(3, 9), span(8), span(9, 10), span(30)]
     burn_down = steps([CyclePoint("rc1", day(1)), CyclePoint("rc2", day(8)), CyclePoint("rc3", day(15))], spans)
     assert [(step.new, step.closed, step.open) for step in burn_down] == [(1, 0, 1), (2, 0, 3), (1, 2, 2)]
     drawn = cycle_chart(burn_down)

@@ -138,7 +138,11 @@ def row_of(values: Mapping[str, Any], now: datetime) -> TriageRow:
         age=formats.age(values["reported_at"], now),
         reported=f"{values['reported_at']:%Y-%m-%d}" if values["reported_at"] else "",
         silence=formats.age(values["last_human_reply_at"], now),
-        awaited="" if closed else awaited(values["awaited"], values["culprit__author_name"], reporter),
+        awaited=""
+        if closed
+        else awaited(
+            values["awaited"], values["culprit__author_name"], reporter, is_bisected=not values["culprit__placeholder"]
+        ),
         waiting="" if closed else formats.age(values["awaited_since"], now),
         fix=(values["fix_title"] or values["fix_sha"][:12])[:TITLE],
         landing=values["fix_landing"],
