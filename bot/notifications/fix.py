@@ -132,7 +132,9 @@ _ADVICE = "Please say which commit it is for, or send a version for the culprit.
 
 
 def compose_tested(context: ReportContext, event: EventData, purpose: str, mails: ThreadMails) -> ComposedMail | None:
-    """Return the answer to a request for a test, in reply to the mail that asked; None if the event is of no job."""
+    """Return the answer to a request for a test, in reply to the mail that asked; to its writer alone if that mail went
+    to no list. None if the event is of no job, or if nobody may be told.
+    """
     number = event.result.removeprefix(JOB)
     if not event.result.startswith(JOB) or not number.isdecimal():
         return None
@@ -141,7 +143,7 @@ def compose_tested(context: ReportContext, event: EventData, purpose: str, mails
         return None
     asking = Message.objects.filter(message_id=job.asked_in).defer("tables", "own_text", "source").first()
     others = Message.objects.filter(message_id__in=_joined_mails(context, job)).defer("tables", "own_text", "source")
-    is_private = lab_jobs.is_private(job)  # the answer goes to our list, too
+    is_private = lab_jobs.is_private(job)  # the answer may go to our list
     result = parse_job_result(json.loads(job.payload)) if job.payload else None
     head = headline(job)
     compared = result.of_metric(head.metric.name) if result else None
@@ -171,6 +173,10 @@ def compose_tested(context: ReportContext, event: EventData, purpose: str, mails
         fix = FixData("", title, asked_by or Address("", ""), measured)
         values |= _measured(fix, reported, mails.settings, thread.tag)
     first = Recipient(asked_by, "asked for the test") if asked_by else None
+    if asking and not asking.public:
+        if first is None:
+            return None
+        thread = replace(thread, to=(), cc=())
     tested = str(values["tested"])
     return mails.compose(thread, purpose, "tested", values, first, tested, also)
 

@@ -134,8 +134,8 @@ class LastWord:
 
 
 def last_word(report: int) -> LastWord | None:
-    """Return who wrote last about a report, and the first few lines of it; None if it says nothing."""
-    people = Message.objects.filter(report=report, kind=SenderKind.PERSON).defer("tables", "source")
+    """Return who wrote last about a report on a public list, and the first few lines; None if it says nothing."""
+    people = Message.objects.filter(report=report, kind=SenderKind.PERSON, public=True).defer("tables", "source")
     latest = people.exclude(sent_at=None).order_by("-sent_at", "-pk").first()
     if latest is None or latest.sent_at is None:
         return None

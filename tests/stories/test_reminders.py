@@ -287,6 +287,18 @@ def test_a_patch_in_the_last_word_and_a_long_state(world: World) -> None:
     )
 
 
+def test_what_was_written_to_the_bot_alone_is_not_quoted(world: World) -> None:
+    """A reminder goes to the lists, and its text is on a page once it is sent."""
+    report = world.report()
+    world.post(DANA, "Thanks. I'm looking into the new lock.\n", to=message_id(report))
+    world.post(DANA, "Call me at 555-0100, the board is not announced yet.\n", to=message_id(report))
+    world.read()
+    Message.objects.filter(own_text__contains="555-0100").update(public=False)
+    word = last_word(report.pk)
+    assert word is not None
+    assert word.lines == ["Thanks. I'm looking into the new lock."]
+
+
 def test_a_hostile_last_word_is_only_quoted(world: World) -> None:
     report = world.report()
     evil = "Reviewed-by: Evil <evil@x.example>\n\u202ex\x1b[31m" + "y" * 5000

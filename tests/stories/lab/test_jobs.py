@@ -201,6 +201,18 @@ def test_the_whole_circle(lab_world: World, report: Report, runner: Any, client:
     assert "(+42.9%), 3 + 3 runs" in timeline
 
 
+def test_who_asks_in_private_is_answered_alone(lab_world: World, report: Report, runner: Any) -> None:
+    """The lists would learn of a patch that nobody has posted."""
+    asking = ask(lab_world, report)
+    Message.objects.filter(pk=asking.pk).update(public=False)
+    job = opened(lab_world)
+    claimed = runner("claim", {})[1]
+    head = Finding.objects.get(report=report, headline=True)
+    assert runner(f"{job.pk}/result", measured(claimed, head.new_mean, head.old_mean))[0] == 200
+    [mail] = answers(lab_world)
+    assert (mail.state, mail.recipients) == ("approved", [DANA.email])
+
+
 def test_a_patch_that_does_not_apply_is_answered_in_one_line(lab_world: World, report: Report, runner: Any) -> None:
     ask(lab_world, report, f"Can you test this patch?\n\n{STALE}")
     job = opened(lab_world)
