@@ -35,6 +35,7 @@ from bot.outbox.transports import DkimKey, PatattKey, SendmailTransport, Signing
 from bot.replies.rules import RULES
 from bot.upstream.tracking import ConfiguredTree
 from tracker.models import SigningKey, TextRevision
+from tracker.services.accounts import configured_lists
 
 log = logging.getLogger(__name__)
 
@@ -153,6 +154,7 @@ def identity_without_keys() -> BotSettings:
             servers=frozenset(name.lower() for name in settings.PERFWORK_TRUSTED_AUTHSERV),
             signers=settings.PERFWORK_SIGNERS,
             keyring=settings.PERFWORK_KEYRING,
+            lists=configured_lists(),
         ),
         aliases=aliases,
         secret=settings.SECRET_KEY.encode(),

@@ -155,7 +155,7 @@ def add_report(known_reports: KnownReports, rows: dict[str, Report], report: Rep
             title=report.culprit.title,
             message_ids=(),
             authors=frozenset(report.authors) | report.verified_authors,
-            people=frozenset(report.recipients) | report.culprit.people,
+            people=report.people_addressed | report.culprit.people,
             verdict=report.verdict,
             benchmark=benchmark_in(report.title),
             verified=None if report.people_verified else report.verified_authors | report.verified_maintainers,

@@ -35,6 +35,7 @@ from bot.mail.headers import to_text
 from bot.mail.limits import MAX_BLANKS, MAX_SHORT, MAX_VALUE
 from bot.mail.message import MAX_BYTES, ParsedMail, one_line, parse, without_frame
 from bot.mail.settings import TrustAnchors
+from tracker.domain.text import is_a_list
 
 # --- Trust ---
 
@@ -357,7 +358,7 @@ def _results(headers: Sequence[tuple[str, str]], anchors: TrustAnchors) -> list[
     results: list[_Result] = []
     for name, value in headers[:SERVER_RESULTS_MOST]:
         if name == "authentication-results":
-            results.extend(result for result in _read(value) if result.server in anchors.servers)
+            results.extend(result for result in _read(value) if _is_trusted(result.server, anchors))
         elif name == "received":
             # One "by", outside of comments: a client may have put another one into the name that it gave as its own.
             servers = _BY.findall(_without_comments(value))
@@ -390,14 +391,19 @@ def _unquoted(quoted: re.Match[str]) -> str:
 
 
 def _without_comments(value: str) -> str:
-    """Return the value without comments, which may nest; an unclosed one removes all the rest."""
+    """Return the value without comments, which may nest; an unclosed one removes all the rest. A parenthesis behind a
+    backslash neither begins nor ends one (RFC 5322 section 3.2.1).
+    """
     kept, depth = [], 0
-    for char in value[:20_000]:
-        depth += char == "("
+    for pair in _QUOTED_PAIR.findall(value[:20_000]):
+        depth += pair == "("
         if not depth:
-            kept.append(char)
-        depth -= char == ")" and depth > 0
+            kept.append(pair)
+        depth -= pair == ")" and depth > 0
     return "".join(kept)
+
+
+_QUOTED_PAIR = re.compile(r"\\?.", re.S)
 
 
 def _is_trusted(host: str, anchors: TrustAnchors) -> bool:
@@ -556,6 +562,9 @@ def authenticate(raw: bytes, mail: ParsedMail, anchors: TrustAnchors) -> Trust:
     """Return whether the author of a mail is verified, by the rules at the head of this file. Never raises."""
     address = mail.author.email
     if not address or len(raw) > MAX_BYTES:
+        return UNPROVEN
+    # A list that puts its own address into From, and signs that, proves nothing about the writer.
+    if is_a_list(address) or address.lower() in anchors.lists:
         return UNPROVEN
     raw = without_frame(raw)
     headers = _headers(raw)

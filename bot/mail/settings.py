@@ -38,7 +38,8 @@ def _suffixes() -> PublicSuffixList:
 class TrustAnchors:
     """`key` returns the DKIM record of a name ("selector._domainkey.domain"), None if it is unknown; `signs` returns
     whether a domain is known to sign its mail; `warm` fetches the keys of mails beforehand. `signers`: other domains
-    that an address signs with. `keyring`: a directory of developers' keys in patatt's layout, "" for none.
+    that an address signs with. `keyring`: a directory of developers' keys in patatt's layout, "" for none. `lists`:
+    addresses of lists beside those that their hosts tell; nobody writes as a list.
     """
 
     servers: frozenset[str] = frozenset()
@@ -47,6 +48,7 @@ class TrustAnchors:
     key: Callable[[str], str | None] = lambda name: None
     signs: Callable[[str], bool] = lambda domain: False
     warm: Callable[[Iterable[bytes], datetime], int] = lambda raws, now: 0
+    lists: frozenset[str] = frozenset()
 
     def aligned(self, address: str, domain: str) -> bool:
         """Whether a domain may sign for an address: the address's own, one above it, or one in `signers`.

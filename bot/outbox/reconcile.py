@@ -17,6 +17,7 @@ from bot.mail.message import parse
 from bot.mail.settings import BotSettings
 from bot.replies import gate
 from bot.replies.reading import MailWish, Reading, wish_of
+from tracker.domain.text import is_a_list
 from tracker.models import Correspondent, FailureSource, Mailing, MailTransition, OutgoingMail, OutgoingState
 from tracker.models.mail import WAITING
 from tracker.services import accounts, mail_transitions
@@ -158,8 +159,9 @@ def process_wish(reading: Reading, settings: BotSettings, now: datetime, *, rece
 
 
 def _is_list(address: str, settings: BotSettings) -> bool:
-    """Return whether an address is one of our own lists, or a list that got our mail lately."""
-    if address in (settings.list_address, *settings.lists):
+    """Return whether an address is a list by its host or by the settings, or one that got our mail lately."""
+    own = settings.trust_anchors.lists.union(settings.lists, [settings.list_address])
+    if is_a_list(address) or address in own:
         return True
     recent = OutgoingMail.objects.order_by("-pk").values_list("lists", flat=True)[:LATELY]
     return any(address in lists for lists in recent)

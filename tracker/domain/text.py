@@ -277,22 +277,26 @@ def tag_of(sha: str) -> str:
 
 # --- Addresses ---
 
-# Hosts of mailing lists
+# Hosts of mailing lists; at kvack.org there are people, too.
 _OF_LISTS = re.compile(
-    r"@(?:(?:.+\.)?(?:vger\.kernel\.org|kvack\.org|googlegroups\.com|sourceforge\.net)"
-    r"|(?:[\w-]+\.)?lists?\.[\w-]+(?:\.[\w-]+){0,2})\Z"
+    r"@(?:(?:.+\.)?(?:vger\.kernel\.org|googlegroups\.com)|(?:[\w-]+\.)?lists?\.[\w-]+(?:\.[\w-]+){0,2})\Z"
+    r"|\Alinux-[\w-]+@kvack\.org\Z"
 )
 # Those whose lists everybody can read: of the kernel and what is near it. Others may be a company's own.
 _PUBLIC_LISTS = re.compile(
-    r"[@.](?:vger\.kernel\.org|kvack\.org|lists\.(?:linux\.dev|linux-?foundation\.org|infradead\.org|sourceforge\.net"
+    r"[@.](?:vger\.kernel\.org|lists\.(?:linux\.dev|linux-?foundation\.org|infradead\.org|sourceforge\.net"
     r"|freedesktop\.org|ozlabs\.org|linaro\.org|01\.org|samba\.org|xenproject\.org|gnu\.org|suse\.com|opensuse\.org"
     r"|nongnu\.org|osuosl\.org|linux\.it|linbit\.com|orangefs\.org|cs\.columbia\.edu|zx2c4\.com|open-mesh\.org"
     r"|cip-project\.org|lttng\.org))\Z|\A(?:kasan-dev|syzkaller(?:-bugs)?|syzkaller-lts-bugs)[@.]googlegroups\.com\Z"
+    r"|\Alinux-[\w-]+[@.]kvack\.org\Z"
 )
-# The people and the software behind a list, such as its moderators
+# Lists of these hosts that are closed all the same
+_CLOSED_LISTS = re.compile(r"(?:\A|[-_])(?:security(?:-officers?)?|private|confidential|embargo(?:ed)?|tab)[@.]")
+# The people and the software behind a list or its host: moderators, and the roles of RFC 2142
 _BEHIND_LISTS = re.compile(
-    r"(?:[-+](?:owner|request|bounces?|subscribe|unsubscribe|confsub|unsubconf|join|leave|confirm|help)(?:[-+][^@]*)?"
-    r"|\A(?:mailman|majordomo|listserv|owner-[^@]+))@"
+    r"(?:[-+](?:owner|request|bounces?|subscribe|unsubscribe|confsub|unsubconf|join|leave|confirm|help|admin|moderators?)"
+    r"(?:[-+][^@]*)?|\A(?:mailman|majordomo|listserv|owner-[^@]+|(?:lists?-?)?admin|moderators?|postmaster|hostmaster"
+    r"|webmaster|abuse|root|noc|support|helpdesk))@"
 )
 
 
@@ -305,7 +309,8 @@ def is_a_list(address: str) -> bool:
 def is_a_public_list(address: str) -> bool:
     """Return whether an address, or the identifier of a list (RFC 2919), is that of a list that everybody can read."""
     address = address.lower()
-    return bool(_PUBLIC_LISTS.search(address)) and not is_a_lists_role(address)
+    closed = is_a_lists_role(address) or _CLOSED_LISTS.search(address)
+    return bool(_PUBLIC_LISTS.search(address)) and not closed
 
 
 def is_a_lists_role(address: str) -> bool:

@@ -16,6 +16,7 @@ from django.db.models import Q
 from tracker.domain.archived_reports import PersonReport, read_stored
 from tracker.domain.events import EventData, EventKind, Part, ReportedBy, Role, State, Verdict
 from tracker.domain.lab_jobs import UNFINISHED, JobOutcome, JobState, Request
+from tracker.domain.text import is_a_list
 from tracker.models.base import Lease, NaturalModel, values
 from tracker.models.git import Commit, Tree
 
@@ -138,8 +139,13 @@ class Report(NaturalModel, ReportSummary):
 
     @property
     def verified_recipients(self) -> frozenset[str]:
-        """The recipients that nobody can have made up."""
-        return frozenset(self.recipients if self.people_verified else ())
+        """The recipients that nobody can have made up, lists aside, in whose name anybody writes."""
+        return self.people_addressed if self.people_verified else frozenset()
+
+    @property
+    def people_addressed(self) -> frozenset[str]:
+        """The recipients but for lists, by address and name."""
+        return frozenset(recipient for recipient in self.recipients if not is_a_list(recipient))
 
     @property
     def verified_maintainers(self) -> frozenset[str]:

@@ -87,6 +87,16 @@ def test_a_signature_of_the_writers_domain_proves_him() -> None:
     assert not found.covers_body  # Content-Type was not signed: whoever resends the mail may add one
 
 
+@pytest.mark.parametrize("address", [b"perf@lists.dev.example", b"linux-mm@kvack.org", b"perf@dev.example"])
+def test_a_list_that_signs_its_own_address_proves_no_writer(address: bytes) -> None:
+    """Mailing list software does so for domains that forbid others to send their mail."""
+    domain = address.partition(b"@")[2]
+    raw = signed(PLAIN.replace(b"Dana Brook <dana@dev.example>", b"Mal via perf <" + address + b">"), domain)
+    anchors = TrustAnchors(key=lambda name: RECORD, lists=frozenset({"perf@dev.example"}))
+    assert authenticate(raw, parse(raw), anchors).verdict is AuthVerdict.NONE
+    assert authenticate(raw, parse(raw), replace(anchors, lists=frozenset())).proven is (address == b"perf@dev.example")
+
+
 @pytest.mark.parametrize(
     ("raw", "expected"),
     [
@@ -231,6 +241,8 @@ STRANGER = b"Received: from x (x [192.0.2.9]) by stranger.example with SMTP\n"
         # A parenthesis that nothing opened closes no comment that comes later.
         (AR + b"spf=none a); b (; dkim=pass header.d=dev.example )\n" + OUTSIDE, AuthVerdict.NONE),
         (AR + b"spf=none a); dkim=pass header.d=dev.example\n" + OUTSIDE, AuthVerdict.PASS),
+        (AR + b"spf=fail (x \\) y; dkim=pass header.d=dev.example; (z)\n" + OUTSIDE, AuthVerdict.NONE),
+        (AR + b"spf=fail (x \\\\) y; dkim=pass header.d=dev.example\n" + OUTSIDE, AuthVerdict.PASS),
         (NAMELESS + GOOD + OUTSIDE, AuthVerdict.NONE),
         # A client that says in its name for itself that it came from inside
         (
