@@ -162,7 +162,10 @@ def patch_of(mail: ParsedMail) -> RequestedPatch:
 
 # --- Series ---
 
-_PLACE = re.compile(r"\[[^\]]{0,80}?(?:\b|(?<=PATCH))0*(\d{1,3})/0*(\d{1,3})\]")
+# "[PATCH v2 1/3]" as git writes it; others have "[PATCH 1/3 net-next]", "[PATCH 1 of 3]" or "[PATCH] (1/3)".
+_PLACE = re.compile(
+    r"\[[^\]]{0,80}?(?:\b|(?<=PATCH)|\] ?\()0*(\d{1,3}) ?(?:/|of) ?0*(\d{1,3})(?:\b[^\]]{0,80}\]|\))", re.I
+)
 _HEAD = 4000  # characters of an attached patch that hold its subject
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -247,7 +250,7 @@ def _members(mail: ParsedMail, place: tuple[int, int, int]) -> dict[int, Message
 
 # --- What "this patch" may be ---
 
-_BASE = re.compile(r"^base-commit: ([0-9a-f]{40})\s*$", re.M)
+_BASE = re.compile(r"^base-commit: ([0-9a-f]{12,40})\s*$", re.M)
 
 
 def _possible_patches(mail: ParsedMail, culprit: str) -> Iterator[RequestedPatch]:
@@ -521,6 +524,11 @@ def record_result(job: LabJob, result: JobResult, payload: str, now: datetime) -
         measured = result.of_metric(head.metric.name)
         if measured is None:
             raise RejectedInput("result, /measurements", f"expected the metric {head.metric.name!r} among them")
+        numbers = {
+            (other.old_samples, other.new_samples) for other in result.measurements if other.name == measured.name
+        }
+        if len(numbers) > 1:
+            raise RejectedInput("result, /measurements", f"{measured.name[:80]!r} is given twice, with other numbers")
         kind = FIX_KINDS.get(grade(measured, head.metric.direction).verdict, EventKind.ANSWERED)
     with transaction.atomic():
         if not lab_jobs.finish(job, result.outcome, result.detail, now, payload, result.lease):

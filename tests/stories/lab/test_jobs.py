@@ -373,6 +373,17 @@ def test_what_is_wrong_is_named(
     assert job.state == "waiting"
 
 
+def test_a_result_that_contradicts_itself_is_refused(lab_world: World, report: Report, runner: Any) -> None:
+    ask(lab_world, report)
+    job = opened(lab_world)
+    claimed = runner("claim", {})[1]
+    result = measured(claimed, 700.0, 1000.0)
+    again = {**result["measurements"][0], "with": [11.0, 11.1, 10.9]}
+    status, answer = runner(f"{job.pk}/result", {**result, "measurements": [*result["measurements"], again]})
+    assert (status, "is given twice, with other numbers" in json.dumps(answer)) == (400, True)
+    assert runner(f"{job.pk}/result", {**result, "measurements": result["measurements"] * 2})[0] == 200
+
+
 def test_only_a_key_for_jobs_opens_the_door(lab_world: World, report: Report, runner: Any, client: Client) -> None:
     ask(lab_world, report)
     job = opened(lab_world)

@@ -184,7 +184,8 @@ def part(world: World, author: Address, number: int, diff: str, to: str, **more:
     """Post a part of a series, and return its Message-ID."""
     total, version = more.pop("total", 2), more.pop("version", 1)
     name = more.pop("message_id", f"v{version}-part-{number}@dev.example")
-    subject = f"{place_of(number, total, version)} mm: part {number}"
+    place = more.pop("place", "") or place_of(number, total, version)
+    subject = f"{place} mm: part {number}"
     text = f"Part {number}.\n\n---\n{diff}" if diff else "Two patches that help."
     world.post(author, more.pop("text", text), to=to, subject=subject, message_id=name, **more)
     return name
@@ -344,9 +345,11 @@ def test_a_base_that_a_stranger_names_is_not_proven_by_who_joins(lab_world: Worl
     assert runner("claim", {})[0] == 204
 
 
-def test_a_cover_letter_names_the_base_if_it_is_proven_as_its_parts_are(lab_world: World, report: Report) -> None:
-    """As `git format-patch --base --cover-letter` writes it."""
-    base = "6" * 40
+@pytest.mark.parametrize("base", ["6" * 40, "6" * 12])
+def test_a_cover_letter_names_the_base_if_it_is_proven_as_its_parts_are(
+    lab_world: World, report: Report, base: str
+) -> None:
+    """As `git format-patch --base --cover-letter` writes it, or a hand with fewer digits."""
     cover = part(lab_world, DANA, 0, "", message_id(report), text=f"Two.\n\nbase-commit: {base}\n")
     parts = [part(lab_world, DANA, 1, DIFF, cover), part(lab_world, DANA, 2, SECOND, cover)]
     lab_world.read()
@@ -382,6 +385,35 @@ def test_a_series_of_megabytes_is_not_parsed_for_whoever_asks(
     assert client.get(page).content.decode() == DIFF + SECOND
     monkeypatch.setattr(lab, "MOST_BYTES", 100)
     assert client.get(page).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        *(
+            "[PATCH {} net-next]",
+            "[PATCH {} v2]",
+            "[PATCH v2][{}]",
+            "[PATCH] ({})",
+            "[PATCH{}]",
+            "[RFC PATCH {} RESEND]",
+        ),
+        *("[PATCH {of}]", "[PATCH mm-hotfixes {blanks}]"),
+    ],
+)
+def test_the_parts_of_a_series_whose_subjects_are_written_by_hand(
+    lab_world: World, report: Report, runner: Any, place: str
+) -> None:
+    def at(number: int) -> str:
+        return place.format(f"{number}/2", of=f"{number} of 2", blanks=f"{number} / 2")
+
+    cover = part(lab_world, DANA, 0, "", message_id(report), message_id="cover@dev.example", place=at(0))
+    part(lab_world, DANA, 1, DIFF, cover, place=at(1))
+    part(lab_world, DANA, 2, SECOND, cover, place=at(2))
+    lab_world.post(DANA, "#lkp test", to=cover)
+    lab_world.read()
+    round_of(lab_world)
+    assert claimed_patch(runner) == DIFF + SECOND
 
 
 def test_a_part_that_was_sent_twice_keeps_no_series_from_running(lab_world: World, report: Report, runner: Any) -> None:
