@@ -56,6 +56,7 @@ from tracker.models import (
     OutgoingState,
     Purpose,
     Report,
+    Tree,
 )
 from tracker.models.mail import WAITING
 from tracker.services import mail_transitions
@@ -138,7 +139,7 @@ def report_data(report: Report, settings: BotSettings, config: ComposeConfig, pa
         trailers=tuple((tag, value) for tag, value in culprit.trailers),
         patch=patches.reply_position(culprit),
         tree=report.tree.name if report.tree else "",
-        tree_url=report.tree.url if report.tree else "",
+        tree_url=_url_to_fetch_from(report.tree, head),
         tree_role=report.tree.role if report.tree else "",
         branch=report.branch,
         parent_sha=head.parent.sha if head.parent else "",
@@ -160,6 +161,15 @@ def report_data(report: Report, settings: BotSettings, config: ComposeConfig, pa
         raw=settings.base_url + reverse("api-result", args=[head.result_id]) if head.result_id else "",
         history=_history(head, culprit.sha, settings),
     )
+
+
+def _url_to_fetch_from(tree: Tree | None, head: Finding) -> str:
+    """Return the tree's URL, if the result itself gives it or operators follow that tree; else "": another lab, with a
+    tree of that name, would send readers to its own.
+    """
+    if tree is None or not (tree.path or head.result is None or tree.url in head.result.payload):
+        return ""
+    return tree.url
 
 
 def _history(head: Finding, culprit: str, settings: BotSettings) -> str:

@@ -23,7 +23,7 @@ from tests.conftest import ROOT
 from tests.support.needs import need
 from tests.support.rows import token
 from tests.support.world import World
-from tracker.models import Report, ToolOutput
+from tracker.models import OutgoingMail, Report, ToolOutput, Tree
 from tracker.services import catalog
 
 # --- docs/results.md, executed as written: by command, through a pipe, and with curl against `up` ---
@@ -245,3 +245,19 @@ def test_another_labs_result_adds_nobody_to_the_mail_about_a_culprit(world: Worl
     world.ingest(world.result("b" * 40, "mm: b", **{**other, "id": "other-2"}))
     culprit = Report.objects.get(pk=report.pk).culprit
     assert (culprit.title, culprit.author_email, culprit.trailers) == ("mm: b", "dana@dev.example", [])
+
+
+def test_a_mail_sends_nobody_to_the_tree_that_another_lab_names(world: World) -> None:
+    """Trees of the same name are one row; a lab's own URL is in its own mail."""
+    tree = {"name": "next", "branch": "master"}
+    theirs, ours = "https://evil.example.net/linux.git", "https://git.example.org/next.git"
+    named = {"tree": {**tree, "url": theirs}, "producer": {"name": "other lab"}}
+    world.ingest(world.result("d" * 40, "mm: d", **named))
+
+    def body(report: Report) -> str:
+        return OutgoingMail.objects.get(report=report, purpose="report").body
+
+    mail = body(world.report("mm: b", sha="b" * 40, tree=tree))
+    assert (theirs in mail, "in tree next master" in mail) == (False, True)
+    Tree.objects.filter(name="next").update(url=ours)
+    assert f"{ours} master" in body(world.report("mm: c", sha="c" * 40, tree={**tree, "url": ours}))
