@@ -406,11 +406,13 @@ _STATED = _OUTCOMES | {EventKind.DROPPED}
 # What a rule finds, and the classifier finds less likely than this, in per cent, was wrong.
 LEAST_CERTAINTY = 5
 LEAST_OF_LAB = 25  # by the rules of the lab, which tests much besides candidates
+_BY_RULE_ALONE = ("operator_asks", "retracts_request", "withdraws_patch")  # of which the classifier knows nothing
 _LAB_RULES = frozenset(rule.name for rule in OPERATORS)
 
 
 def _with_rules_alone(effects: Sequence[Effect], decided: list[Effect], opinion: Opinion) -> list[Effect]:
-    """Return what is decided, and, suggested, what only a rule finds: a test's outcome, a drop, the lab's question.
+    """Return what is decided, and, suggested, what only a rule finds: a test's outcome, a drop, a patch or a question
+    that is taken back, the lab's question.
 
     These are said in a few words, in many ways, of which the classifier has learned few. Of a test it never says the
     opposite of the rule, and what it alone suggests stands back.
@@ -421,7 +423,7 @@ def _with_rules_alone(effects: Sequence[Effect], decided: list[Effect], opinion:
         if effect.kind in _STATED
         and opinion.certainty(name_of(effect)) >= (LEAST_OF_LAB if effect.rule in _LAB_RULES else LEAST_CERTAINTY)
     ]
-    asked = [effect for effect in effects if effect.rule == "operator_asks"]
+    asked = [effect for effect in effects if effect.rule in _BY_RULE_ALONE]
     by_rules = {effect.kind for effect in effects}
     outcomes = by_rules & _OUTCOMES
     decided = [effect for effect in decided if not (outcomes and effect.kind in _OUTCOMES - outcomes)]

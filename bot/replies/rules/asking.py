@@ -131,14 +131,25 @@ QUESTIONS = (
     Rule(
         name="retracts_request",
         intent=Intent.RETRACTS_REQUEST,
-        says="""An earlier request is withdrawn: "no need to test this".""",
-        yes=("no need to test this", "Never mind, no need to run this anymore, I managed to get hold of a machine."),
-        no=("Please run it once more.",),
+        says="""An earlier request is withdrawn: "no need to test this", "never mind, I found it".""",
+        yes=(
+            "no need to test this",
+            "Never mind, no need to run this anymore, I managed to get hold of a machine.",
+            "Forget it, the dmesg was in the tarball.",
+            "There's no need to send the trace, I can reproduce it.",
+        ),
+        no=("Please run it once more.", "There is no need to send a patch for the comment."),
         cue=words(
             "no need to test|rerun|re-run|try|retest|bother",
-            "disregard|ignore my|this|that|the … request|patch|mail|question",
+            "no need to send|share|provide|attach it|them",
+            "no need to send|share|provide|attach|collect … config|trace|log|dmesg|profile|data|output|script",
+            "disregard|ignore my|this|that|the … request|mail|question",
             "never mind",
+            "^ /(?:ah,? |oh,? |ok,? )?(?:please )?forget (?:it|that|about (?:it|that))/",
         ),
+        question=False,
+        does=EventKind.ANSWERED,
+        mode=Mode.SUGGEST,
     ),
 )
 

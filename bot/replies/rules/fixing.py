@@ -204,6 +204,28 @@ FIXES = (
         aside=True,
     ),
     Rule(
+        name="withdraws_patch",
+        intent=Intent.REJECTS_PATCH,
+        says="""The writer takes a patch back: "self-NAK", "please ignore this patch".""",
+        yes=(
+            "Please disregard this patch, it leaks the page.",
+            "Scratch that, it breaks hugetlb.",
+            "Don't use the patch above.",
+            "Self-NAK: it sleeps under a spinlock.",
+        ),
+        no=("Feel free to ignore the patch that only adds the tracepoint.", "I don't use this patch on that box."),
+        cue=words(
+            "^ please? ignore|disregard|scratch|forget this|that|my|the <patch>",
+            "^ scratch that",
+            "^ please? don't|do_not use|test|apply|take|merge this|that|my|the <patch>",
+            "self-nak|self-nack",
+        ),
+        unless=(CONDITIONAL,),
+        question=False,
+        does=EventKind.FIX_WITHDRAWN,
+        mode=Mode.SUGGEST,
+    ),
+    Rule(
         name="rejects_patch",
         intent=Intent.REJECTS_PATCH,
         says="""A patch is rejected: "not the right way to fix this", "NAK", "this does not apply to …".""",
@@ -212,7 +234,7 @@ FIXES = (
         cue=words(
             "<not> … the right|correct|proper way|fix|approach|thing|solution",
             "wrong way|fix|approach|solution",
-            "nak|nack|nacked|self-nak",
+            "nak|nack|nacked",
             "<patch> … doesn't|does_not|won't|will_not|didn't <help>",
             "doesn't|does_not|don't apply",
             "<not> … it|this|that will|would … make_any_difference|work|help|fix",

@@ -43,13 +43,31 @@ _ELSEWHERE = Unless(
 )
 _IF = Unless("has a condition", words("if|whether|unless|should|expect*"))
 
+_STANDS = Unless(
+    "says that the rest stands", words("real|valid", "stands", "right ones", "fine", "correct one|numbers")
+)
+_OF_A_PART = Unless(
+    "is about a part of it",
+    words(
+        "last|previous|earlier|second|first|third|other|above mail*|email*|e-mail*|report|result*|run*|table*|number*",
+        "report about",
+        "wrong|incorrect|invalid|false in",
+        "<regression>|drop|change is|are real",
+    ),
+)
+
 RULES = (
     Rule(
         name="operator_retracts",
         intent=Intent.BOT_RETRACTS,
         says="""The lab retracts the report: "false positive", "please ignore this report".""",
         yes=("sorry, this was a false positive.",),
-        no=("it's not a false positive.", "So please ignore this report, and there's no need for the fix patch."),
+        no=(
+            "it's not a false positive.",
+            "So please ignore this report, and there's no need for the fix patch.",
+            "Please ignore the second run's result, the disk was full.",
+            "Our report is wrong in one place: the machine has 64 CPUs.",
+        ),
         cue=words(
             "false positive|alarm|report",
             "invalid|bogus report",
@@ -58,11 +76,24 @@ RULES = (
             "sorry|apologize for the|this|our … noise|false|wrong|invalid|misleading",
             "withdraw|retract|take_back this|the|our report",
         ),
-        unless=(CONDITIONAL, HEDGED, _NOT),
+        unless=(CONDITIONAL, HEDGED, _NOT, _OF_A_PART),
         by=By.OPERATOR,
         question=False,
         does=EventKind.INVALID,
         mode=Mode.AUTO,
+    ),
+    Rule(
+        name="operator_corrects",
+        intent=Intent.BOT_RETRACTS,
+        says="""The lab takes back a mail or a result of its own, which may be the report: "ignore my last mail".""",
+        yes=("Please disregard our previous email, the kernels were swapped.",),
+        no=("Please ignore this report.",),
+        cue=words("ignore|disregard my|the|our? last|previous|earlier|above mail|email|e-mail|report|result|results"),
+        unless=(CONDITIONAL, HEDGED, _NOT, _STANDS),
+        by=By.OPERATOR,
+        question=False,
+        does=EventKind.INVALID,
+        mode=Mode.SUGGEST,
     ),
     Rule(
         name="operator_duplicate",
