@@ -312,6 +312,17 @@ def test_what_a_private_mail_asks_for_and_suggests_is_for_operators(world: World
         assert b"555-0100" not in body(client, url), url
 
 
+def test_a_suggestion_of_a_private_mail_shows_its_words_to_operators_only(world: World, client: Client) -> None:
+    report = world.report()
+    deliver(world, world.mail(MALLORY, "My phone is 555-0100.\n\n#lkp fix mm: stop", to=message_id(report)))
+    assert Suggestion.objects.get().quote == ""
+    shown = body(client, "/review/").decode()
+    assert ("The mail is not public: operators see it." in shown, "555-0100" in shown) == (True, False)
+    client.force_login(person("operator", "olga"))
+    shown = body(client, "/review/").decode()
+    assert ("My phone is 555-0100." in shown, "not public" in shown) == (True, True)
+
+
 def test_a_private_patch_that_is_asked_for_in_public_stays_private(world: World, client: Client) -> None:
     report = world.report()
     named = {"subject": "[PATCH] mm: phone 555-0100", "message_id": "p@dev.example"}

@@ -229,6 +229,16 @@ def test_an_address_holds_no_empty_fields(client: Client, db: None, asked: str, 
     assert (response.status_code, response["Location"]) == (302, shown)
 
 
+def test_my_commits_are_offered_to_who_has_some(client: Client, db: None) -> None:
+    Release.objects.get_or_create(version="v5.6", defaults={"number": 5006})
+    line(1, merged_release="v5.6", author="dana@dev.example")
+    for email, offered in (("dana@dev.example", True), ("olga@lab.example", False)):
+        client.force_login(User.objects.create_user(email, email))
+        page = text(client, "/v5.6/")
+        assert ("My commits</a>" in page) is offered
+    assert client.get("/v5.6/?author=dana@dev.example").status_code == 200
+
+
 def test_what_is_asked_every_day_is_one_click_away(client: Client, db: None, now: datetime) -> None:
     release = Release.objects.get_or_create(version="v5.6", defaults={"number": 5006})[0]
     ReleaseCandidate.objects.create(release=release, number=4, version="v5.6-rc4", tagged_at=now)

@@ -66,7 +66,7 @@ def parse(text: str) -> SearchQuery:
         value = quoted if quoted is not None else word
         if name in FIELDS and value:
             fields.append(FieldTerm(name, _value(name, value), bool(minus)))
-        elif plain := term[0][len(minus) :].strip('"'):
+        elif any(map(str.isalnum, plain := term[0][len(minus) :].strip('"'))):  # the rest is in no index
             (without if minus else phrases).append(plain)
     return SearchQuery(tuple(phrases), tuple(without), tuple(fields))
 

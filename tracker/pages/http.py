@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
+from http import HTTPStatus
 from typing import Any, TypeVar, cast
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -29,7 +30,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import F, Q, QuerySet
 from django.db.models.expressions import OrderBy
-from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -44,6 +45,7 @@ from tracker.services.accounts import DECIDE, SEND
 
 View = Callable[..., HttpResponse]
 Value = TypeVar("Value")
+Model = TypeVar("Model", bound=models.Model)
 
 
 def is_key(text: str) -> bool:
@@ -57,6 +59,14 @@ def key_in(query: QueryDict, name: str) -> int | None:
     if text and not is_key(text):
         raise InvalidInput(f"{name}: expected a number; found {text[:40]!r}")
     return int(text) if text else None
+
+
+def row_or_404(rows: QuerySet[Model], missing: str) -> Model:
+    """Return the only one of some rows; raise Http404 with what is missing, as the page then says, if there is none."""
+    row = rows.first()
+    if row is None:
+        raise Http404(missing)
+    return row
 
 
 def cleaned(form: QueryDict, name: str, max_length: int = 2000) -> str:
@@ -130,7 +140,8 @@ class Refusals:
         if not isinstance(response, ErrorLine) or not wants_page:
             return response
         title = _TITLES.get(response.status_code, "Refused")
-        context = {"title": title, "message": response.message, "may_sign_in": not request.user.is_authenticated}
+        may_sign_in = response.status_code == HTTPStatus.FORBIDDEN and not request.user.is_authenticated
+        context = {"title": title, "message": response.message, "may_sign_in": may_sign_in}
         return render(request, "refused.html", context, status=response.status_code)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
@@ -203,7 +214,6 @@ def redirect_back(request: HttpRequest) -> HttpResponse:
 
 # --- Keyset paging ---
 
-Model = TypeVar("Model", bound=models.Model)
 MAX_CURSOR = 4000  # characters, since it is part of a URL
 
 
@@ -376,18 +386,21 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
 
 def _navigation(request: HttpRequest) -> dict[str, Any]:
     """Return the menus for everybody, and the pages on which this person may act."""
-    path = request.path
+    path, operations = request.path, _own_pages(request)
+    own = {link.url for link in operations}
     menus = []
     for label, pages in _MENUS:
         addresses = [(text, reverse(name, args=args)) for text, name, args in pages]
         links = [
-            NavLink(text, url, path.startswith(url) if label == "The lab" else path == url) for text, url in addresses
+            NavLink(text, url, path.startswith(url) if label == "The lab" else path == url)
+            for text, url in addresses
+            if url not in own
         ]
         for text, query in _QUESTIONS if label == "Reports" else ():
             url = f"{reverse('search')}?{urlencode({'q': query})}"
             links.append(NavLink(text, url, request.get_full_path() == url))
         menus.append(NavMenu(label, links))
-    return {"menus": menus, "operations": _own_pages(request)}
+    return {"menus": menus, "operations": operations}
 
 
 def _own_pages(request: HttpRequest) -> list[NavLink]:

@@ -16,7 +16,7 @@ from typing import Any
 from django.contrib import messages
 from django.db.models import F, Q
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
@@ -44,7 +44,7 @@ from tracker.models import (
     ToolOutput,
 )
 from tracker.models.results import CommitSide, Outcome
-from tracker.pages.http import cleaned, error_response, is_key, key_in, permission_required, username
+from tracker.pages.http import cleaned, error_response, is_key, key_in, permission_required, row_or_404, username
 from tracker.pages.report import MOST_IMPORTANT, by_importance, find_report
 from tracker.services import lab_jobs
 from tracker.services.accounts import SEND, shown_messages
@@ -98,7 +98,8 @@ def _mails(message_ids: Iterable[str], shown: Q) -> dict[str, Message]:
 def lab(request: HttpRequest) -> HttpResponse:
     """Show the requests that wait for the lab, the overdue ones first, and the jobs that ended lately."""
     rows, cut = work_list(timezone.now())
-    done = lab_jobs.with_privacy(LabJob.objects.filter(state=JobState.DONE)).select_related("report__culprit")
+    over = LabJob.objects.filter(state__in=(JobState.DONE, JobState.WITHDRAWN)).exclude(finished_at=None)
+    done = lab_jobs.with_privacy(over).select_related("report__culprit")
     ended = list(done.defer("payload").order_by("-finished_at", "-pk")[:ENDED])
     return render(request, "lab.html", {"rows": rows, "cut": cut, "ended": ended})
 
@@ -109,7 +110,7 @@ def job(request: HttpRequest, pk: int) -> HttpResponse:
 
     What was asked in a private mail is for operators.
     """
-    job = get_object_or_404(LabJob.objects.select_related("report__culprit"), pk=pk)
+    job = row_or_404(LabJob.objects.select_related("report__culprit").filter(pk=pk), f"there is no job {pk}")
     shown, named = shown_messages(request.user), (job.asked_in, job.patch_mail, *job.patch_parts)
     mails = _mails(named, shown)
     private = Message.objects.filter(message_id__in=named).exclude(pk__in=[mail.pk for mail in mails.values()])
@@ -159,10 +160,8 @@ FINDINGS = 500  # per result; its payload has the rest
 
 def result_named(pk: int) -> BisectResult:
     """Return one result without its payload; raise Http404 if there is none."""
-    row = BisectResult.objects.select_related("report__culprit").defer("payload").filter(pk=pk).first()
-    if row is None:
-        raise Http404("there is no such result")
-    return row
+    rows = BisectResult.objects.select_related("report__culprit").defer("payload").filter(pk=pk)
+    return row_or_404(rows, "there is no such result")
 
 
 def findings_of(row: BisectResult) -> list[Finding]:
@@ -201,10 +200,8 @@ def result(request: HttpRequest, pk: int) -> HttpResponse:
 
 def payload(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the payload as submitted."""
-    payload = BisectResult.objects.filter(pk=pk).values_list("payload", flat=True).first()
-    if payload is None:
-        raise Http404("there is no such result")
-    return HttpResponse(payload, content_type="application/json")
+    row = row_or_404(BisectResult.objects.filter(pk=pk).only("payload"), "there is no such result")
+    return HttpResponse(row.payload, content_type="application/json")
 
 
 # --- `/kernel/v5.6/`, and kernels side by side ---
@@ -325,9 +322,7 @@ def place_of(report: str = "", side: str = "", kernel: str = "", machine: str = 
         raise InvalidInput("expected a report with its side, or a kernel")
     if any("\0" in name for name in (report, kernel, machine)):
         raise InvalidInput("names must not contain NUL")
-    box = Machine.objects.filter(name=machine).first() if machine else None
-    if machine and box is None:
-        raise Http404(f"there is no machine {machine[:100]}")
+    box = row_or_404(Machine.objects.filter(name=machine), f"there is no machine {machine[:100]}") if machine else None
     if report:
         if side not in CommitSide.values:
             raise InvalidInput(f"side: expected parent or culprit, found {side[:20]!r}")
@@ -380,7 +375,5 @@ def beside(request: HttpRequest) -> HttpResponse:
 
 
 def _row(pk: int) -> ToolOutput:
-    row = ToolOutput.objects.select_related("report__culprit", "kernel", "machine", "scenario").filter(pk=pk).first()
-    if row is None:
-        raise Http404("there is no such file")
-    return row
+    rows = ToolOutput.objects.select_related("report__culprit", "kernel", "machine", "scenario").filter(pk=pk)
+    return row_or_404(rows, "there is no such file")

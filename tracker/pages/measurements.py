@@ -20,7 +20,7 @@ from typing import Any
 from django.db.models import OuterRef, Q, Subquery
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.dateparse import parse_date
 from django.views.decorators.http import require_safe
@@ -34,7 +34,7 @@ from tracker.domain.events import InvalidInput, State, TreeRole
 from tracker.domain.search import field_value
 from tracker.models import Commit, Curve, CurveChange, Finding, Landing
 from tracker.models.measurements import revision_of
-from tracker.pages.http import csv_response, is_key, key_in
+from tracker.pages.http import csv_response, is_key, key_in, row_or_404
 from tracker.services import curves as storage
 
 # --- Requests for a bisection ---
@@ -162,11 +162,10 @@ def _lead(curve: Curve, change: CurveChange) -> CurveLead:
     )
 
 
-def curve_page(pk: int, since: datetime | None, until: datetime | None) -> CurvePage | None:
-    """Return the page of a curve, from one day to another; None if there is none of this number."""
-    curve = Curve.objects.filter(pk=pk).select_related("metric", "scenario", "machine").first()
-    if curve is None:
-        return None
+def curve_page(pk: int, since: datetime | None, until: datetime | None) -> CurvePage:
+    """Return the page of a curve, from one day to another; raise Http404 if there is none of this number."""
+    curves = Curve.objects.filter(pk=pk).select_related("metric", "scenario", "machine")
+    curve = row_or_404(curves, f"there is no curve {pk}")
     every = _builds(curve, since, until)
     builds = every[-MOST:]
     changes = list(curve.changes.select_related("report__culprit").order_by("at"))
@@ -273,8 +272,6 @@ def curve(request: HttpRequest, pk: int) -> HttpResponse:
     """Show a curve, in the range that `since` and `until` give."""
     since, until = _day(request, "since"), _day(request, "until")
     page = curve_page(pk, since, until)
-    if page is None:
-        raise Http404(f"there is no curve {pk}")
     if request.GET.get("format") == "json":
         return JsonResponse(drawn(page))
     places = (("metric", page.curve.metric.name), ("machine", page.curve.machine.name))
@@ -305,15 +302,19 @@ def curve_svg(request: HttpRequest, pk: int) -> HttpResponse:
 def curve_csv(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return every build of a curve as CSV, in the range that `since` and `until` give."""
     since, until = _day(request, "since"), _day(request, "until")
-    return csv_response(BUILDS, _builds(get_object_or_404(Curve, pk=pk), since, until))
+    return csv_response(
+        BUILDS, _builds(row_or_404(Curve.objects.filter(pk=pk), f"there is no curve {pk}"), since, until)
+    )
 
 
 @require_safe
 def curves(request: HttpRequest) -> HttpResponse:
     """Show curves over one another: those of `of`, two to four, since `since`."""
     chosen = list(dict.fromkeys(request.GET.getlist("of")))
+    if len(chosen) == 1 and is_key(chosen[0]):
+        return redirect("curve", int(chosen[0]))
     if not 2 <= len(chosen) <= MOST_CURVES or not all(map(is_key, chosen)):
-        raise InvalidInput(f"of: expected the numbers of two to {MOST_CURVES} curves, as in ?of=1&of=2")
+        raise InvalidInput(f"choose two to {MOST_CURVES} curves: expected their numbers, as in ?of=1&of=2")
     since = _day(request, "since")
     pks = list(map(int, chosen))
     stored = Curve.objects.filter(pk__in=pks).select_related("metric", "scenario", "machine")
@@ -361,7 +362,7 @@ def changes(request: HttpRequest) -> HttpResponse:
 @require_safe
 def bisect(request: HttpRequest, pk: int, form: str) -> HttpResponse:
     """Hand out a change as a request for a bisection."""
-    change = get_object_or_404(CurveChange.objects.select_related(*_RELATED), pk=pk)
+    change = row_or_404(CurveChange.objects.select_related(*_RELATED).filter(pk=pk), f"there is no change {pk}")
     if not change.is_bisectable:
         raise Http404(f"{change.before} and {change.build} are one kernel: no commit lies between them")
     if form == "json":

@@ -60,7 +60,7 @@ def _facts(release: Release, lab: str, now: datetime) -> ReleaseFacts:
     lines = compare([base, kernel]) if kernel and base else []
     # The machines of the lab's own list and those in this report, with or without known details
     names = {report.machine for report in reports} | {line.test.box.name for line in lines}
-    machines = Machine.objects.filter(~Q(family="") | Q(name__in=names - {""})).order_by("pk")
+    machines = Machine.objects.filter(~Q(family="") | Q(name__in=names - {"", "unknown"})).order_by("pk")
     boxes = machines.values_list("name", "codename", "cpu_model", "cpus", "memory_bytes", "family")
     return ReleaseFacts(
         lab=lab,

@@ -21,7 +21,7 @@ from django.db.models import Case, Exists, F, OuterRef, Q, Subquery, TextField, 
 from django.db.models.functions import Length, Substr
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
@@ -54,7 +54,7 @@ from tracker.models import (
     Tree,
 )
 from tracker.models.results import CommitSide
-from tracker.pages.http import cleaned, csv_response, error_response, key_in, permission_required, username
+from tracker.pages.http import cleaned, csv_response, error_response, key_in, permission_required, row_or_404, username
 from tracker.pages.prose import notes
 from tracker.pages.report_json import finding_json
 from tracker.services import lab_jobs, report_actions
@@ -537,6 +537,7 @@ def report(request: HttpRequest, ref: str) -> HttpResponse:
     context = {
         **data,
         "lead": lead(report, data["headline"], timezone.now()),
+        "response": report.responded_at - report.reported_at if report.responded_at and report.reported_at else None,
         "actions": ACTION_KEYS if triager else KEYS_OF_OWNERS,
         "may_change": request.user.is_authenticated and permit_of(request.user)(report) is not None,
         "may_take_back": triager,
@@ -575,7 +576,7 @@ def findings_csv(request: HttpRequest, ref: str = "", version: str = "") -> Http
     if ref:
         rows = rows.filter(report=find_report(ref)).order_by("-headline", "pk")
     else:
-        get_object_or_404(Release, version=version)
+        row_or_404(Release.objects.filter(version=version), f"there is no release {version[:40]}")
         rows = rows.filter(in_cycle(version, "report__")).order_by("report", "-headline", "pk")
     shaped = ({"report": row.report.culprit.sha, **finding_json(row)} for row in rows.iterator(chunk_size=500))
     return csv_response(FINDINGS_CSV, shaped)

@@ -22,7 +22,7 @@ from urllib.parse import urlencode
 from django.db.models import Count, Max, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -41,7 +41,7 @@ from tracker.models import (
     Suggestion,
     Tree,
 )
-from tracker.pages.http import cleaned, error_response, is_key, key_in, permission_required, username
+from tracker.pages.http import cleaned, error_response, is_key, key_in, permission_required, row_or_404, username
 from tracker.pages.report import stated_facts
 from tracker.services import accounts, person_reports, report_actions
 from tracker.services.accounts import DECIDE, SEND, shown_messages
@@ -66,9 +66,13 @@ class Excerpt:
 
 
 def excerpt(own_text: str, quote: str) -> Excerpt:
-    """Return the evidence with its context in the mail. White space may differ, since rules read joined lines."""
+    """Return the evidence with its context in the mail, or how the mail begins. White space may differ, since rules
+    read joined lines.
+    """
     text, evidence = " ".join(own_text.split()), " ".join(quote.split()[:80])
     before, found, after = text.partition(evidence) if evidence else ("", "", "")
+    if not evidence:  # a mail that went to no list is quoted nowhere, and shown to operators only
+        return Excerpt(text if len(text) <= AROUND else f"{text[:AROUND].rpartition(' ')[0]} …", "", "")
     if not found:
         return Excerpt("", quote, "")
     before, after = before.rstrip(), after.lstrip()
@@ -316,11 +320,16 @@ def review(request: HttpRequest) -> HttpResponse:
     return render(request, "review.html", context)
 
 
+def _suggestion(pk: int) -> Suggestion:
+    rows = Suggestion.objects.select_related("report").filter(pk=pk)
+    return row_or_404(rows, f"there is no suggestion {pk}")
+
+
 @require_POST
 @permission_required(DECIDE, "only triagers can decide on suggestions")
 def decide(request: HttpRequest, pk: int) -> HttpResponse:
     """Record one `decision`: accept, reject, or set, with another event kind in `instead`; redirect to the next."""
-    suggestion = get_object_or_404(Suggestion.objects.select_related("report"), pk=pk)
+    suggestion = _suggestion(pk)
     choice = request.POST.get("decision", "")
     choice = request.POST.get("instead", "") if choice == "set" else choice
     if choice not in report_actions.CHOICES:
@@ -376,7 +385,7 @@ def decide_many(request: HttpRequest) -> HttpResponse:
 @permission_required(DECIDE, "only triagers can decide on suggestions")
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
     """Undo a decision: its event is reversed, and the suggestion is open again."""
-    suggestion = get_object_or_404(Suggestion.objects.select_related("report"), pk=pk)
+    suggestion = _suggestion(pk)
     report_actions.take_back(suggestion, username(request), timezone.now())
     return _back(request, _just_before(_position(suggestion)))
 
@@ -396,7 +405,7 @@ def undo_last(request: HttpRequest) -> HttpResponse:
 @permission_required(DECIDE, "only triagers can decide on reports by people")
 def decide_offer(request: HttpRequest, pk: int) -> HttpResponse:
     """Make an offered mail a report (`accept`), put it away (`reject`), or take that back (`undo`)."""
-    offer, now = get_object_or_404(OfferedReport, pk=pk), timezone.now()
+    offer, now = row_or_404(OfferedReport.objects.filter(pk=pk), f"there is no offer {pk}"), timezone.now()
     choice, person = request.POST.get("decision", ""), username(request)
     if choice == "undo":
         person_reports.take_back(offer, person, now)

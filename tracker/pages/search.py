@@ -287,6 +287,8 @@ def search(request: HttpRequest) -> HttpResponse:
     context = {"text": text, "may_change": request.user.has_perm(CHANGE_REPORTS), "actions": ACTION_KEYS}
     try:
         query = parse(text)
+        if query.is_empty and text:
+            raise InvalidInput(f"nothing in {text[:40]!r} can be searched for: expected a word, a number or a field")
         if query.is_empty:
             return render(request, "search.html", context)
         table = TriageQuery.from_query(_position(request.GET), timezone.now())

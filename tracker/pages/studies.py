@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from django.db import transaction
 from django.db.models.functions import Length
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -28,7 +28,7 @@ from tracker.domain.kernel_comparison import ComparisonLine
 from tracker.domain.tool_output import TEXT, TOP, ToolListing, by_share, diff, read
 from tracker.models import Kernel, MeasuredRole, Measurement, Study, StudyKernel, StudyKind, ToolOutput
 from tracker.pages import lab
-from tracker.pages.http import cleaned, csv_response, permission_required
+from tracker.pages.http import cleaned, csv_response, permission_required, row_or_404
 from tracker.pages.index import counted_in_index
 from tracker.pages.lab import kernels_named
 from tracker.pages.prose import editing, in_form, save_text, texts
@@ -292,7 +292,4 @@ def edit(request: HttpRequest) -> HttpResponse:
 
 
 def _study(slug: str) -> Study:
-    study = Study.objects.filter(slug=slug).first()
-    if study is None:
-        raise Http404(f"there is no study {slug[:80]}")
-    return study
+    return row_or_404(Study.objects.filter(slug=slug), f"there is no study {slug[:80]}")

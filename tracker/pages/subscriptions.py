@@ -13,7 +13,7 @@ from django.core import signing
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
@@ -33,7 +33,7 @@ from tracker.models import (
 )
 from tracker.models.mail import WAITING
 from tracker.pages import search
-from tracker.pages.http import cleaned, error_response, permission_required, sign_in_required
+from tracker.pages.http import cleaned, error_response, permission_required, row_or_404, sign_in_required
 from tracker.services import mail_transitions
 from tracker.services.accounts import CHANGE_REPORTS
 
@@ -198,7 +198,7 @@ def my_webhooks(request: HttpRequest) -> HttpResponse:
 @permission_required(CHANGE_REPORTS, "only triagers can have webhooks")
 def webhook(request: HttpRequest, pk: int) -> HttpResponse:
     """Show one's own webhook: its key, and the newest deliveries."""
-    row = get_object_or_404(Webhook, owner=request.user.pk or 0, pk=pk)
+    row = row_or_404(Webhook.objects.filter(owner=request.user.pk or 0, pk=pk), f"you have no webhook {pk}")
     sent = row.deliveries.select_related("event__report__culprit").order_by("-pk")[:_SHOWN]
     return render(request, "webhook.html", {"row": row, "deliveries": sent})
 
@@ -220,7 +220,7 @@ def new_webhook(request: HttpRequest) -> HttpResponse:
 def change_webhook(request: HttpRequest, pk: int) -> HttpResponse:
     """Stop one's own webhook, start it, send again what failed, or remove it, as `do` says."""
     assert isinstance(request.user, User)
-    own = get_object_or_404(Webhook, owner=request.user, pk=pk)
+    own = row_or_404(Webhook.objects.filter(owner=request.user, pk=pk), f"you have no webhook {pk}")
     match request.POST.get("do", ""):
         case "stop":  # what happens meanwhile is sent once it is started again
             Webhook.objects.filter(pk=own.pk, stopped="").update(stopped="by its owner")

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import BooleanField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
 
 from tracker.domain.events import OPEN, Awaited, EventData, EventKind, ReportedBy, Role, State, Verdict
 from tracker.domain.lab_jobs import UNFINISHED, JobOutcome, JobState, PendingRequest, requests_pending
@@ -103,7 +104,7 @@ def withdraw_all_but(owed: Collection[tuple[int, str]], states: Sequence[JobStat
     """Withdraw the jobs in these states of whose requests none is in `owed` (report and event key); return how many."""
     rows = LabJob.objects.filter(state__in=states).only("report", "event_key", "joined")
     gone = [job.pk for job in rows if not _is_owed(owed, job)]
-    return LabJob.objects.filter(pk__in=gone, state__in=states).update(state=JobState.WITHDRAWN)
+    return LabJob.objects.filter(pk__in=gone, state__in=states).update(state=JobState.WITHDRAWN, finished_at=Now())
 
 
 def reopen(owed: Collection[tuple[int, str]]) -> int:

@@ -313,7 +313,7 @@ def test_a_late_result_counts_if_nobody_else_took_the_job(lab_world: World, repo
     assert runner(f"{job.pk}/result", measured(claimed, 70, 100))[0] == 200
 
 
-def test_what_nobody_waits_for_is_withdrawn(lab_world: World, report: Report, runner: Any) -> None:
+def test_what_nobody_waits_for_is_withdrawn(lab_world: World, report: Report, runner: Any, client: Client) -> None:
     ask(lab_world, report)
     job = opened(lab_world)
     _, claimed = runner("claim", {})
@@ -325,6 +325,10 @@ def test_what_nobody_waits_for_is_withdrawn(lab_world: World, report: Report, ru
     status, answer = runner(f"{job.pk}/result", measured(claimed, 70, 100))
     assert (status, "nobody waits for it any more" in answer["error"]) == (409, True)
     assert not Event.objects.filter(result=job.name).exists()
+    listed = client.get("/lab/").content.decode()
+    assert f'<a href="/lab/job/{job.pk}/">' in listed.partition("Recently ended")[2]
+    shown = client.get(f"/lab/job/{job.pk}/").content.decode()
+    assert ("<dt>Withdrawn</dt>" in shown, ", due " in shown) == (True, False)
 
 
 def test_who_is_not_proven_is_left_to_bold_runners_and_gets_no_mail(

@@ -116,6 +116,13 @@ def test_what_is_none_is_said_beside_the_box(reports: None, client: Client, quer
     )
 
 
+@pytest.mark.parametrize("query", ["(((", "\U0001f600", "- /", '"..."'])
+def test_what_is_in_no_index_finds_nothing_rather_than_all(reports: None, client: Client, query: str) -> None:
+    page = client.get("/search/", {"q": query})
+    assert (page.status_code, "can be searched for: expected a word" in page.content.decode()) == (400, True)
+    assert "data-row" not in page.content.decode()
+
+
 @given(st.text(max_size=120))
 def test_any_text_is_a_query_or_refused(text: str) -> None:
     try:

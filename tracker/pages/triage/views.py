@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
 from django.contrib import messages
-from django.db.models import Case, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -23,7 +23,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from tracker.domain import versions
 from tracker.domain.events import InvalidInput
-from tracker.models import Release, ReleaseCandidate, SavedView
+from tracker.models import Release, ReleaseCandidate, Report, SavedView
 from tracker.pages.http import (
     cleaned,
     error_response,
@@ -42,6 +42,7 @@ from tracker.services import report_actions
 from tracker.services.accounts import CHANGE_REPORTS, own_reports, permit_of
 from tracker.services.installation import enqueue
 from tracker.services.report_actions import ACTION_KEYS, BY_NAME, KEYS_OF_OWNERS
+from tracker.services.report_summary import clipped
 
 NAMED = 2  # reports whose new state a message says
 
@@ -59,16 +60,20 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
         query = TriageQuery.from_query(request.GET, now)
     except InvalidQuery as error:
         return invalid_query(request, error) if releases.exists() else _no_release(version)
-    release = _with_candidate(releases).annotate(**table.name_annotations(query.active_filters)).first()
+    user = request.user
+    name, email = (username(request), user.email) if user.is_authenticated else ("", "")
+    is_author = Exists(Report.objects.filter(author=clipped(email))) if email else Value(value=False)
+    releases = _with_candidate(releases).annotate(is_author=is_author)
+    release = releases.annotate(**table.name_annotations(query.active_filters)).first()
     if release is None:
         return _no_release(version)
     if errors := table.unknown_names(query.active_filters, release):
         return invalid_query(request, InvalidQuery("; ".join(errors)))
     counts = table.counts(release)
-    user, own = request.user, Q(owner=request.user.pk or 0)
+    own = Q(owner=user.pk or 0)
     visited = last_visit(request, now) if user.is_authenticated else None
     sections = table.sections(version, query, counts, now, visited)
-    name, email = (username(request), user.email) if user.is_authenticated else ("", "")
+    email = email if release.is_author else ""
     views = SavedView.objects.filter(Q(shared=True) | own)
     context = {
         "release": release,
