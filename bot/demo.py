@@ -13,7 +13,6 @@ import subprocess
 import threading
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
 from email.policy import SMTP as SMTP_POLICY
@@ -219,22 +218,6 @@ def finish_tree(tree: DemoTree, report_ids: dict[str, str], culprits: dict[str, 
     tree.tag("v9.1-rc3", now)
 
 
-@dataclass(frozen=True, slots=True)
-class DemoAnswer:
-    """A scripted reply: culprit of the report, author, and the text, with REPORT_ID for the report's Message-ID."""
-
-    culprit: str
-    author: Address
-    text: str
-    subject: str = ""  # "": a reply in the thread; else a new thread
-
-
-ANSWERS = [
-    DemoAnswer(said["culprit"], PEOPLE[said["author"]], said["text"].replace("DIFF", DIFF), said.get("subject", ""))
-    for said in STORY["answers"]
-]
-
-
 def from_people(at: datetime) -> Iterator[bytes]:
     """Yield the mails in which people report to the list, as it receives them, a second apart."""
     for number, said in enumerate(STORY["from_people"]):
@@ -253,17 +236,18 @@ def from_people(at: datetime) -> Iterator[bytes]:
         yield message.as_bytes(policy=SMTP_POLICY.clone(linesep="\n"))
 
 
-def answer(reply: DemoAnswer, report: ParsedMail, at: datetime, number: int) -> bytes:
-    """Return a reply as the mail that the list receives."""
+def answer(said: Mapping[str, str], report: ParsedMail, at: datetime, number: int) -> bytes:
+    """Return a scripted reply as the mail that the list receives; with a subject of its own it begins a new thread."""
+    text = said["text"].replace("DIFF", DIFF).replace("REPORT_ID", report.message_id)
     message = EmailMessage(policy=SMTP_POLICY.clone(max_line_length=998))
-    message["From"] = str(reply.author)
+    message["From"] = str(PEOPLE[said["author"]])
     message["To"] = str(report.author)
-    message["Subject"] = reply.subject or f"Re: {report.subject}"
+    message["Subject"] = said.get("subject", f"Re: {report.subject}")
     message["Date"] = format_datetime(at)
     message["Message-ID"] = f"<answer-{number}.{report.message_id.partition('@')[0]}@dev.example>"
-    if not reply.subject:
+    if "subject" not in said:
         message["In-Reply-To"] = message["References"] = f"<{report.message_id}>"
     quoted = "\n".join(f"> {line}" for line in report.text.splitlines()[:6])
-    intro = "" if reply.subject else f"On {report.date:%a, %d %b %Y}, {report.author.name} wrote:\n{quoted}\n\n"
-    message.set_content(intro + reply.text.replace("REPORT_ID", report.message_id), charset="utf-8", cte="8bit")
+    intro = "" if "subject" in said else f"On {report.date:%a, %d %b %Y}, {report.author.name} wrote:\n{quoted}\n\n"
+    message.set_content(intro + text, charset="utf-8", cte="8bit")
     return message.as_bytes(policy=SMTP_POLICY.clone(linesep="\n"))

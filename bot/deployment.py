@@ -7,7 +7,6 @@ ValueError, in words that name the option, before it reaches a file or a shell.
 
 import difflib
 import re
-import secrets
 import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -60,11 +59,6 @@ def with_settings(text: str, values: Mapping[str, str], names: Collection[str]) 
             separator = "" if not text or text.endswith("\n") else "\n"
             text = f"{text}{separator}{name}={value}\n"
     return text
-
-
-def new_secret() -> str:
-    """Return a SECRET_KEY: 80 random characters."""
-    return secrets.token_urlsafe(60)
 
 
 def settings_of(
@@ -178,11 +172,6 @@ export PERFWORK_ENV={SETTINGS} PERFWORK_VAR={STATE} HOME={STATE}
 [ "$(id -un)" = perfwork ] && exec .venv/bin/python manage.py "$@"
 exec setpriv --reuid perfwork --regid perfwork --init-groups .venv/bin/python manage.py "$@"
 """
-
-
-def relocated(text: str, code: Path) -> str:
-    """Return a file of deploy/ for a copy of Perfwork at `code`."""
-    return text.replace(CODE, str(code))
 
 
 # --- Pieces for other servers ---

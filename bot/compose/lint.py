@@ -56,7 +56,7 @@ def names_in(report: ReportData) -> Iterator[str]:
     """Yield the texts of a report that come from labs and commits, and may look like anything."""
     yield from (report.title, report.parent_title, report.tree, report.tree_url, report.branch)
     yield from (report.base, report.good, report.bad, report.raw, report.test_text, report.test_url)
-    yield from (recheck.ref for recheck in report.rechecks)
+    yield from (ref for ref, _ in report.rechecks)
     yield from (text for pair in report.artifacts for text in pair)
     build = report.build
     yield from (build.kconfig, build.compiler, build.rootfs, build.cmdline, build.config_url)

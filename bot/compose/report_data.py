@@ -118,14 +118,6 @@ class BuildInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class RecheckInfo:
-    """A recheck on another commit: "v9.1-rc4", and still-bad, good or good-after-revert."""
-
-    ref: str
-    state: str
-
-
-@dataclass(frozen=True, slots=True)
 class ReportData:
     """A report as the mail presents it. `findings`: the headline first; `raw`: the URL of the raw data.
 
@@ -155,7 +147,7 @@ class ReportData:
     tree_role: str = ""
     patch: ThreadPosition = field(default_factory=ThreadPosition)
     responsible: tuple[Responsible, ...] = ()
-    rechecks: tuple[RecheckInfo, ...] = ()
+    rechecks: tuple[tuple[str, str], ...] = ()  # "v9.1-rc4", and still-bad, good or good-after-revert
     test_text: str = ""
     test_url: str = ""
     artifacts: tuple[tuple[str, str], ...] = ()

@@ -368,13 +368,13 @@ def _bisected(report: ReportData) -> Iterator[list[str]]:
         steps = f" in {counted(report.bisect_steps, 'step')}" if report.bisect_steps else ""
         good, bad = ("good", "bad") if report.verdict is Verdict.REGRESSION else ("before", "after")
         yield _fact("bisected:", f"{report.good} ({good}) to {report.bad} ({bad}){steps}")
-    shown = sorted(report.rechecks, key=lambda recheck: recheck.state != "good-after-revert")[:4]
+    shown = sorted(report.rechecks, key=lambda recheck: recheck[1] != "good-after-revert")[:4]
     phrases = {
         "still-bad": "{} is still bad",
         "good": "{} is good again",
         "good-after-revert": "reverting it on {} cures it",
     }
-    parts = [phrases[recheck.state].format(recheck.ref) for recheck in shown if recheck.state in phrases]
+    parts = [phrases[state].format(ref) for ref, state in shown if state in phrases]
     if parts:
         yield _fact("rechecked:", "; ".join(parts))
 

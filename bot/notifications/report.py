@@ -24,7 +24,7 @@ from django.urls import reverse
 from bot.compose.conventions import ThreadPosition, patch_mail, reply_position
 from bot.compose.mail import ComposedMail
 from bot.compose.policy import Action, Policy, PolicyContext, decide
-from bot.compose.report_data import BuildInfo, FindingData, RecheckInfo, ReportData
+from bot.compose.report_data import BuildInfo, FindingData, ReportData
 from bot.compose.report_mail import compose
 from bot.git.maintainers import responsible_for
 from bot.git.repository import Unreadable
@@ -153,7 +153,7 @@ def report_data(report: Report, settings: BotSettings, config: ComposeConfig, pa
         build=BuildInfo(**result.build),
         authored_at=culprit.authored_at,
         responsible=responsible_for(config.trees, culprit.sha),
-        rechecks=tuple(RecheckInfo(ref, state) for ref, state in result.rechecks),
+        rechecks=result.rechecks,
         test_text=result.test_text,
         test_url=result.test_url,
         artifacts=result.artifacts,

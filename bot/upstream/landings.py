@@ -316,33 +316,13 @@ def landing_states(walked: Walked, shas: Collection[str], after: str) -> dict[st
 
 
 def revised(
-    stored: Mapping[str, LandingState],
-    seen: Mapping[str, LandingState],
-    gone: Collection[str],
-    lost_tags: Collection[str],
-    now: datetime,
-    *,
-    needs_branch: bool,
-) -> dict[str, LandingState]:
-    """Return the landing states that are new or changed.
+    old: LandingState | None, new: LandingState | None, lost_tags: Collection[str], now: datetime, *, needs_branch: bool
+) -> LandingState | None:
+    """Return the landing state of a commit: `old` is stored, `new` is what this walk found.
 
     A first tag stays the first, unless it was deleted. `needs_branch`: in linux-next a commit is there only as long as
     today's branch has it, whatever the earlier days had.
     """
-    changed: dict[str, LandingState] = {}
-    for sha in {*stored, *seen}:
-        old = stored.get(sha)
-        state = _revised(old, seen.get(sha), lost_tags, now, needs_branch=needs_branch)
-        if sha in gone and state and state.is_present:
-            state = replace(state, gone_at=now)
-        if state and state != old:
-            changed[sha] = state
-    return changed
-
-
-def _revised(
-    old: LandingState | None, new: LandingState | None, lost_tags: Collection[str], now: datetime, *, needs_branch: bool
-) -> LandingState | None:
     if new is not None and needs_branch and not new.merge:
         new = replace(new, gone_at=(old.gone_at if old else None) or now)
     if old is None or new is None:

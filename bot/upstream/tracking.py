@@ -16,7 +16,7 @@ other writers, and a crash leaves the tree as it was. A tree whose configuration
 import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -397,14 +397,16 @@ def _changed(
         if sha not in walked.graph and state.is_present and route.role is not TreeRole.STABLE
         if route.role is not TreeRole.MAINLINE or not state.tag or state.tag in lost
     }
-    return landings.revised(
-        states,
-        landings.landing_states(walked, shas, after),
-        landings.left_behind(route, unsafe),
-        lost,
-        now,
-        needs_branch=route.role is TreeRole.NEXT,
-    )
+    found, gone = landings.landing_states(walked, shas, after), landings.left_behind(route, unsafe)
+    changed: dict[str, LandingState] = {}
+    for sha in {*states, *found}:
+        old = states.get(sha)
+        state = landings.revised(old, found.get(sha), lost, now, needs_branch=route.role is TreeRole.NEXT)
+        if sha in gone and state and state.is_present:
+            state = replace(state, gone_at=now)
+        if state and state != old:
+            changed[sha] = state
+    return changed
 
 
 def _store(

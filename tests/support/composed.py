@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.compose.conventions import Attached, Conventions, SubjectForm
-from bot.compose.report_data import BuildInfo, FindingData, RecheckInfo, ReportData
+from bot.compose.report_data import BuildInfo, FindingData, ReportData
 from bot.git.maintainers import Maintainers
 from bot.mail.addresses import Address
 from tests.support.outbox import BOT, FINDING, REPORT, SLOWER
@@ -69,7 +69,7 @@ def elsewhere(number: int, change: float) -> FindingData:
 
 REPORTS: Mapping[str, tuple[ReportData, Conventions]] = {
     "01-regression": (
-        replace(REPORT, rechecks=(RecheckInfo("v9.1-rc3", "good-after-revert"), RecheckInfo("v9.1-rc4", "still-bad"))),
+        replace(REPORT, rechecks=(("v9.1-rc3", "good-after-revert"), ("v9.1-rc4", "still-bad"))),
         CONVENTIONS,
     ),
     "02-improvement": (replace(REPORT, verdict=Verdict.IMPROVEMENT, findings=(BETTER,)), CONVENTIONS),

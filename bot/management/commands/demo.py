@@ -100,9 +100,9 @@ class Demo:
         mails = [parse(raw.raw) for raw in read_epoch(self.inbox.epoch)]
         reports = {title: mail for mail in mails for title, sha in culprits.items() if f"commit: {sha} " in mail.text}
         self.say("4. Authors reply by mail, and one posts a patch in another thread")
-        for number, reply in enumerate(story.ANSWERS, start=1):
-            self.inbox.add(story.answer(reply, reports[reply.culprit], datetime.now(UTC), number))
-            self.command.stdout.write(f"  {reply.author.name} replies about {reply.culprit}")
+        for number, reply in enumerate(story.STORY["answers"], start=1):
+            self.inbox.add(story.answer(reply, reports[reply["culprit"]], datetime.now(UTC), number))
+            self.command.stdout.write(f"  {story.PEOPLE[reply['author']].name} replies about {reply['culprit']}")
         for raw in story.from_people(datetime.now(UTC)):
             self.inbox.add(raw)
         self.command.stdout.write("  Pat Penguin and Ruth Rossi report regressions themselves")

@@ -7,6 +7,7 @@ import base64
 import os
 import pwd
 import re
+import secrets
 import shutil
 import subprocess
 import sys
@@ -136,7 +137,7 @@ class Command(BaseCommand):
         self._write(SETTINGS, text, 0o640, group=USER)
         self._write(COMMAND, deployment.command_text(settings.BASE_DIR), 0o755)
         for unit in sorted((settings.BASE_DIR / "deploy" / "systemd").iterdir()):
-            unit_text = deployment.relocated(unit.read_text(), settings.BASE_DIR)
+            unit_text = unit.read_text().replace(deployment.CODE, str(settings.BASE_DIR))
             self._write(UNITS / unit.name, unit_text, 0o644, keeps=True)
         if self.writes_only:
             return
@@ -199,7 +200,7 @@ class Command(BaseCommand):
         )
         if not current:
             current = (settings.BASE_DIR / "deploy" / "perfwork.env").read_text()
-            values = {"SECRET_KEY": deployment.new_secret(), "PERFWORK_LIST_ADDRESS": "", **values}
+            values = {"SECRET_KEY": secrets.token_urlsafe(60), "PERFWORK_LIST_ADDRESS": "", **values}
         before = deployment.read_settings(current)
         for mirror in mirrors:
             listed = values.get(mirror.setting, before.get(mirror.setting, ""))

@@ -19,7 +19,7 @@ from bot.compose import report_data
 from bot.compose.conventions import WIDTH, Attached, Conventions, SubjectForm, escape_directives, is_directive
 from bot.compose.lint import faults
 from bot.compose.mail import ComposedMail, edited, to_bytes
-from bot.compose.report_data import BuildInfo, FindingData, RecheckInfo, ReportData
+from bot.compose.report_data import BuildInfo, FindingData, ReportData
 from bot.compose.report_mail import compose, height, report_subject, warnings_of
 from bot.explain import explain
 from bot.mail.addresses import Address
@@ -101,7 +101,7 @@ def test_subsystems(title: str, subsystem: str) -> None:
 
 
 def test_the_first_screen_answers_what_readers_ask() -> None:
-    mail, raw = sent(rechecks=(RecheckInfo("v9.1-rc4", "still-bad"), RecheckInfo("v9.1-rc3", "good-after-revert")))
+    mail, raw = sent(rechecks=(("v9.1-rc4", "still-bad"), ("v9.1-rc3", "good-after-revert")))
     for answer in (
         "a -12.4% regression of vm-scan.ops_per_sec",
         f"commit: {REPORT.sha}",
@@ -142,7 +142,7 @@ def test_however_much_there_is_to_tell_the_way_to_answer_is_on_the_first_screen(
         title="mm/vmscan: " + "walk " * 14,
         parent_title="a title " * 30,
         findings=(long_one, *others(40)),
-        rechecks=tuple(RecheckInfo(f"v9.1-rc{each}-" + "x" * 30, "still-bad") for each in range(9)),
+        rechecks=tuple((f"v9.1-rc{each}-" + "x" * 30, "still-bad") for each in range(9)),
         artifacts=(("reproduce.sh", "https://lab.example/" + "x" * 200),),
     )
     assert "please:    say if this is expected; if not, fix or revert it." in screen(mail)
