@@ -70,10 +70,6 @@ def head_of(path: Path, top: Path) -> str:
         return stream.read(HEAD).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
 
 
-def read_json(path: Path, top: Path) -> Any:
-    return decode_json(read_text(path, top), str(path))
-
-
 def decode_text(raw: bytes, where: str, limit: int = MAX_BYTES) -> str:
     """Decode UTF-8 without a byte order mark. Raise RejectedInput if it is too large or not UTF-8."""
     if len(raw) > limit:
