@@ -154,7 +154,7 @@ def identity_without_keys() -> BotSettings:
             servers=frozenset(name.lower() for name in settings.PERFWORK_TRUSTED_AUTHSERV),
             signers=settings.PERFWORK_SIGNERS,
             keyring=settings.PERFWORK_KEYRING,
-            lists=configured_lists(),
+            lists=configured_lists().difference(robot.lower() for robot in settings.PERFWORK_ROBOTS),
         ),
         aliases=aliases,
         secret=settings.SECRET_KEY.encode(),

@@ -163,8 +163,10 @@ def patch_of(mail: ParsedMail) -> RequestedPatch:
 # --- Series ---
 
 # "[PATCH v2 1/3]" as git writes it; others have "[PATCH 1/3 net-next]", "[PATCH 1 of 3]" or "[PATCH] (1/3)".
-_PLACE = re.compile(
-    r"\[[^\]]{0,80}?(?:\b|(?<=PATCH)|\] ?\()0*(\d{1,3}) ?(?:/|of) ?0*(\d{1,3})(?:\b[^\]]{0,80}\]|\))", re.I
+_PLACE = re.compile(r"\[[^\]]{0,80}?(?:\b|(?<=PATCH))0*(\d{1,3})/0*(\d{1,3})\]")
+_PLACE_BY_HAND = re.compile(
+    r"\[[^\]]{0,80}?(?:(?<![\w.])|(?<=PATCH)|\] ?\()0*(\d{1,3}) ?(?:/|of) ?0*(\d{1,3})(?:(?![\w.])[^\]]{0,80}\]|\))",
+    re.I,
 )
 _HEAD = 4000  # characters of an attached patch that hold its subject
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -211,7 +213,7 @@ def prefixes(patch: RequestedPatch) -> Iterator[tuple[str, str]]:
 
 def _place(subject: str) -> tuple[int, int, int] | None:
     """Return version, number and total of a mail of a series; None for any other, and for an answer to one."""
-    match = _PLACE.search(subject)
+    match = _PLACE.search(subject) or _PLACE_BY_HAND.search(subject)
     if match is None or is_answer(subject) or int(match[2]) > MOST_PARTS or int(match[1]) > int(match[2]):
         return None
     return version_of(subject), int(match[1]), int(match[2])

@@ -141,8 +141,12 @@ def compose_tested(context: ReportContext, event: EventData, purpose: str, mails
     job = LabJob.objects.select_related("report").filter(pk=number, report=context.report).first()
     if job is None:
         return None
-    asking = Message.objects.filter(message_id=job.asked_in).defer("tables", "own_text", "source").first()
-    others = Message.objects.filter(message_id__in=_joined_mails(context, job)).defer("tables", "own_text", "source")
+    asked_in = [job.asked_in, *_joined_mails(context, job)]
+    rows = Message.objects.filter(message_id__in=asked_in).defer("tables", "own_text", "source")
+    askers = sorted(rows, key=lambda mail: asked_in.index(mail.message_id))
+    # Who asked in private reads the answer to others on the list.
+    askers = [mail for mail in askers if mail.public] or askers
+    asking = askers[0] if askers else None
     is_private = lab_jobs.is_private(job)  # the answer may go to our list
     result = parse_job_result(json.loads(job.payload)) if job.payload else None
     head = headline(job)
@@ -151,7 +155,7 @@ def compose_tested(context: ReportContext, event: EventData, purpose: str, mails
     base = (result.base if result else "") or job.base[:12]
     thread, asked_by = context.thread, None
     verified = context.report.verified_authors | context.report.verified_recipients
-    also = [Recipient(_address(mail), "asked for the test") for mail in others if _is_known(mail, verified)]
+    also = [Recipient(_address(mail), "asked for the test") for mail in askers[1:] if _is_known(mail, verified)]
     if asking:
         if _is_known(asking, verified):
             asked_by = _address(asking)

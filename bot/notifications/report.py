@@ -139,7 +139,7 @@ def report_data(report: Report, settings: BotSettings, config: ComposeConfig, pa
         trailers=tuple((tag, value) for tag, value in culprit.trailers),
         patch=patches.reply_position(culprit),
         tree=report.tree.name if report.tree else "",
-        tree_url=_url_to_fetch_from(report.tree, head),
+        tree_url=result.tree_url or _url_of(report.tree, head),
         tree_role=report.tree.role if report.tree else "",
         branch=report.branch,
         parent_sha=head.parent.sha if head.parent else "",
@@ -163,13 +163,11 @@ def report_data(report: Report, settings: BotSettings, config: ComposeConfig, pa
     )
 
 
-def _url_to_fetch_from(tree: Tree | None, head: Finding) -> str:
-    """Return the tree's URL, if the result itself gives it or operators follow that tree; else "": another lab, with a
-    tree of that name, would send readers to its own.
+def _url_of(tree: Tree | None, head: Finding) -> str:
+    """Return the tree's URL, unless the result does not give it: another lab, which has a tree of that name, would send
+    readers to its own.
     """
-    if tree is None or not (tree.path or head.result is None or tree.url in head.result.payload):
-        return ""
-    return tree.url
+    return tree.url if tree and (head.result is None or tree.url in head.result.payload) else ""
 
 
 def _history(head: Finding, culprit: str, settings: BotSettings) -> str:

@@ -372,6 +372,7 @@ class ResultDetails:
     good: str = ""
     bad: str = ""
     bisect_steps: int = 0
+    tree_url: str = ""
     rechecks: tuple[tuple[str, str], ...] = ()  # (ref, state)
     test_text: str = ""
     test_url: str = ""
@@ -400,6 +401,7 @@ def details_of(format_name: str, payload: str) -> ResultDetails:
         good=good,
         bad=bad,
         bisect_steps=len(bisect.get("steps", ())),
+        tree_url=_part(value, "tree").get("url", ""),
         rechecks=tuple((recheck["ref"], recheck["state"]) for recheck in bisect.get("rechecks", ())),
         test_text=test.get("description", ""),
         test_url=test.get("url", ""),

@@ -277,9 +277,9 @@ def tag_of(sha: str) -> str:
 
 # --- Addresses ---
 
-# Hosts of mailing lists; at kvack.org there are people, too.
+# Hosts of mailing lists; at kvack.org there are people, too, and list.ru gives mailboxes to anybody.
 _OF_LISTS = re.compile(
-    r"@(?:(?:.+\.)?(?:vger\.kernel\.org|googlegroups\.com)|(?:[\w-]+\.)?lists?\.[\w-]+(?:\.[\w-]+){0,2})\Z"
+    r"@(?:(?:.+\.)?(?:vger\.kernel\.org|googlegroups\.com)|(?!list\.ru\Z)(?:[\w-]+\.)?lists?\.[\w-]+(?:\.[\w-]+){0,2})\Z"
     r"|\Alinux-[\w-]+@kvack\.org\Z"
 )
 # Those whose lists everybody can read: of the kernel and what is near it. Others may be a company's own.
@@ -291,11 +291,13 @@ _PUBLIC_LISTS = re.compile(
     r"|\Alinux-[\w-]+[@.]kvack\.org\Z"
 )
 # Lists of these hosts that are closed all the same
-_CLOSED_LISTS = re.compile(r"(?:\A|[-_])(?:security(?:-officers?)?|private|confidential|embargo(?:ed)?|tab)[@.]")
+_CLOSED_LISTS = re.compile(
+    r"(?:\A|[-_])(?:security(?:-officers?)?|private|confidential|embargo(?:ed)?|tab|board|members)[@.]"
+)
 # The people and the software behind a list or its host: moderators, and the roles of RFC 2142
 _BEHIND_LISTS = re.compile(
-    r"(?:[-+](?:owner|request|bounces?|subscribe|unsubscribe|confsub|unsubconf|join|leave|confirm|help|admin|moderators?)"
-    r"(?:[-+][^@]*)?|\A(?:mailman|majordomo|listserv|owner-[^@]+|(?:lists?-?)?admin|moderators?|postmaster|hostmaster"
+    r"(?:[-+](?:owner|request|bounces?|subscribe|unsubscribe|confsub|unsubconf|join|leave|confirm|help)"
+    r"(?:[-+][^@]*)?|(?<!\Alinux)-(?:admin|moderators?)|\A(?:mailman|majordomo|listserv|owner-[^@]+|(?:lists?-?)?admin|moderators?|postmaster|hostmaster"
     r"|webmaster|abuse|root|noc|support|helpdesk))@"
 )
 

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from tracker.charts import cycle_chart
 from tracker.domain import timeline
-from tracker.domain.events import CLOSED, OPEN, EventKind, State, Verdict
+from tracker.domain.events import OPEN, EventKind, State, Verdict
 from tracker.domain.text import age
 from tracker.domain.versions import CyclePoint, ReportSpan, points, steps, upcoming
 from tracker.models import Event, Finding, Message, Release, ReleaseCandidate, Report
@@ -238,18 +238,19 @@ def _short_name(report: Report) -> str:
     return report.subsystem or (str(report) if report.culprit.placeholder else report.culprit.sha10)
 
 
-def week(now: datetime) -> tuple[list[NewsLine], int]:
+def week(now: datetime) -> tuple[list[NewsLine], str]:
     """Return what happened in the last seven days, newest first: of each report the last, and what closes reports
-    before the rest; and how many events more there were, at most MOST_NEWS. What somebody undid is left out.
+    before the rest; and how many events more there were, "190+" for very many. What somebody undid is left out.
     """
     rows = Event.objects.filter(occurred_at__range=(now - WEEK, now), kind__in=_TELLING)
     undone = Event.objects.filter(report=OuterRef("report"), reverses=OuterRef("key"))
     rows = rows.filter(~Exists(undone)).order_by("-occurred_at", "-pk")
-    newest = list(rows.values_list("pk", "report", "report__state")[:MOST_NEWS])
-    last = {report: (pk, state) for pk, report, state in reversed(newest)}
-    chosen = [pk for pk, report, state in newest if last[report] == (pk, state)]
-    closing = {pk for pk, _, state in newest if state in CLOSED}
-    chosen = sorted(chosen, key=lambda pk: pk not in closing)[:NEWS]
+    newest = list(rows.values_list("pk", "report", "report__closed_at")[:MOST_NEWS])
+    last: dict[int, int] = {}
+    for pk, report, _ in newest:
+        last.setdefault(report, pk)
+    closing = {pk for pk, _, closed_at in newest if closed_at and closed_at > now - WEEK}
+    chosen = sorted(last.values(), key=lambda pk: pk not in closing)[:NEWS]
     events = list(rows.filter(pk__in=chosen).select_related("report__culprit"))
     ids = {event.message_id for event in events if event.message_id}
     mails = Message.objects.filter(message_id__in=ids, public=True).exclude(kind="self")
@@ -265,7 +266,8 @@ def week(now: datetime) -> tuple[list[NewsLine], int]:
         )
         for event in events
     ]
-    return news, len(newest) - len(news)
+    more = len(newest) - len(news)
+    return news, f"{more}+" if len(newest) == MOST_NEWS else str(more or "")
 
 
 # --- Views ---

@@ -23,6 +23,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from tracker.domain.events import JOB
 from tracker.domain.text import counted
 from tracker.models import PERSONAL, Correspondent, Mailing, OutgoingMail, OutgoingState
 from tracker.pages.http import error_response, is_key, key_in, permission_required, username
@@ -116,12 +117,14 @@ def actions_for(mails: Sequence[OutgoingMail]) -> list[str]:
 def _visible(pk: int, *, everything: bool) -> tuple[OutgoingMail, bool]:
     """Return a mail, and whether its text is hidden; raise Http404 if there is none.
 
-    Only who may see `everything` sees the text of an unsent mail: nobody else can post it in our name before us.
+    Only who may see `everything` sees the text of an unsent mail: nobody else can post it in our name before us. Nor
+    do others see the result of a test that somebody asked for in private, which went to no list.
     """
     mail = OutgoingMail.objects.select_related("report__culprit").filter(pk=pk).first()
     if mail is None or (mail.purpose.startswith(PERSONAL) and not everything):
         raise Http404("there is no such mail")
-    return mail, mail.sent_at is None and not everything
+    is_private = JOB in mail.purpose and not mail.lists
+    return mail, (mail.sent_at is None or is_private) and not everything
 
 
 # --- Views ---

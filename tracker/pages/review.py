@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import reduce
 from operator import or_
+from textwrap import shorten
 from typing import Any
 from urllib.parse import urlencode
 
@@ -72,7 +73,7 @@ def excerpt(own_text: str, quote: str) -> Excerpt:
     text, evidence = " ".join(own_text.split()), " ".join(quote.split()[:80])
     before, found, after = text.partition(evidence) if evidence else ("", "", "")
     if not evidence:  # a mail that went to no list is quoted nowhere, and shown to operators only
-        return Excerpt(text if len(text) <= AROUND else f"{text[:AROUND].rpartition(' ')[0]} …", "", "")
+        return Excerpt(shorten(text, AROUND, placeholder=" …") or text[:AROUND], "", "")
     if not found:
         return Excerpt("", quote, "")
     before, after = before.rstrip(), after.lstrip()

@@ -75,14 +75,18 @@ def is_of_a_person(address: str) -> bool:
     """Return whether a lowercase address can be personal: well-formed, not a list, and not our own."""
     if not _ADDRESS.fullmatch(address) or address != address.lower() or is_a_list(address):
         return False
-    ours = {own.strip().lower() for own in (settings.PERFWORK_BOT_ADDRESS, *settings.PERFWORK_ROBOTS)}
-    return address not in ours | configured_lists()
+    others = (settings.PERFWORK_BOT_ADDRESS, *settings.PERFWORK_ROBOTS, *settings.PERFWORK_BULLETINS)
+    return address not in configured_lists().union(own.strip().lower() for own in others)
 
 
 def configured_lists() -> frozenset[str]:
-    """Return the lists that the settings name, whatever their hosts."""
-    lists = [settings.PERFWORK_LIST_ADDRESS, settings.PERFWORK_LKML, settings.PERFWORK_REGZBOT]
-    lists += [*settings.PERFWORK_LISTS, *settings.PERFWORK_BULLETINS]
+    """Return the lists that the settings name, whatever their hosts. A bulletin may go to a person."""
+    lists = [
+        settings.PERFWORK_LIST_ADDRESS,
+        settings.PERFWORK_LKML,
+        settings.PERFWORK_REGZBOT,
+        *settings.PERFWORK_LISTS,
+    ]
     lists += [name for names in settings.PERFWORK_TREE_LISTS.values() for name in names.split("+")]
     return frozenset(name.strip().lower() for name in lists) - {""}
 

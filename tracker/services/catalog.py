@@ -210,14 +210,14 @@ def scenarios(given: Iterable[Scenario]) -> dict[str, Scenario]:
 
 
 def trees(given: Iterable[Tree]) -> dict[str, Tree]:
-    """Find or create trees, by name. A new URL only fills an empty one, of a tree that nobody here follows."""
+    """Find or create trees, by name. A new URL only fills an empty one."""
     by_name: dict[str, Tree] = {}
     for tree in given:
         first = by_name.setdefault(tree.name, tree)
         first.url = first.url or tree.url
     rows = _ensure("name", by_name)
     for row in rows.values():
-        if by_name[row.name].url and not row.url and not row.path:
+        if by_name[row.name].url and not row.url:
             row.url = by_name[row.name].url
             row.save(update_fields=["url"])
     return rows

@@ -49,7 +49,9 @@ _STANDS = Unless(
 _OF_A_PART = Unless(
     "is about a part of it",
     words(
-        "last|previous|earlier|second|first|third|other|above mail*|email*|e-mail*|report|result*|run*|table*|number*",
+        "ignore|disregard the|my|our last|previous|earlier|other|above mail*|email*|e-mail*|report|result*|table*",
+        "ignore|disregard the|my|our first|second|third|last run*|table*|result*|number*",
+        "ignore|disregard the|my|our result*|table*|number* of|in|from|for",
         "report about",
         "wrong|incorrect|invalid|false in",
         "<regression>|drop|change is|are real",
@@ -88,8 +90,14 @@ RULES = (
         says="""The lab takes back a mail or a result of its own, which may be the report: "ignore my last mail".""",
         yes=("Please disregard our previous email, the kernels were swapped.",),
         no=("Please ignore this report.",),
-        cue=words("ignore|disregard my|the|our? last|previous|earlier|above mail|email|e-mail|report|result|results"),
-        unless=(CONDITIONAL, HEDGED, _NOT, _STANDS),
+        cue=words("ignore|disregard my|our? last|previous|earlier|above mail|email|e-mail|report|result|results"),
+        unless=(
+            CONDITIONAL,
+            HEDGED,
+            _NOT,
+            _STANDS,
+            Unless("is about what was sent", words("attach*|file|config|thread")),
+        ),
         by=By.OPERATOR,
         question=False,
         does=EventKind.INVALID,

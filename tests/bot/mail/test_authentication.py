@@ -97,6 +97,11 @@ def test_a_list_that_signs_its_own_address_proves_no_writer(address: bytes) -> N
     assert authenticate(raw, parse(raw), replace(anchors, lists=frozenset())).proven is (address == b"perf@dev.example")
 
 
+def test_a_person_at_a_host_that_is_called_list_is_a_person() -> None:
+    raw = signed(PLAIN.replace(b"dana@dev.example", b"dana@list.ru"), b"list.ru")
+    assert authenticate(raw, parse(raw), TrustAnchors(key=lambda name: RECORD)).proven
+
+
 @pytest.mark.parametrize(
     ("raw", "expected"),
     [

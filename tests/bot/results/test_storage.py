@@ -323,6 +323,7 @@ def test_of_a_place_that_a_result_measures_twice_the_first_counts(world: World) 
 OURS = {
     "good": {"sha": "a" * 40, "describe": "v6.11"},
     "bad": {"sha": "b" * 40},
+    "tree": {"name": "next", "url": "https://git.example.org/next.git"},
     "bisect": {"steps": [{}, {}], "rechecks": [{"ref": "v6.12-rc2", "state": "still-bad"}]},
     "test": {"description": "writes files", "url": "https://example.org/t"},
     "artifacts": [{"name": "dmesg", "url": "https://example.org/d"}, {"name": "inline", "text": "x"}],
@@ -335,6 +336,7 @@ def test_our_own_format_has_all_of_them() -> None:
         good="v6.11",
         bad="b" * 10,
         bisect_steps=2,
+        tree_url="https://git.example.org/next.git",
         rechecks=(("v6.12-rc2", "still-bad"),),
         test_text="writes files",
         test_url="https://example.org/t",

@@ -201,16 +201,26 @@ def test_the_whole_circle(lab_world: World, report: Report, runner: Any, client:
     assert "(+42.9%), 3 + 3 runs" in timeline
 
 
-def test_who_asks_in_private_is_answered_alone(lab_world: World, report: Report, runner: Any) -> None:
+@pytest.mark.parametrize("public", [True, False])
+def test_who_asks_in_private_is_answered_alone(
+    lab_world: World, report: Report, runner: Any, client: Client, public: bool
+) -> None:
     """The lists would learn of a patch that nobody has posted."""
+    sent = OutgoingMail.objects.get(report=report, purpose="report")
+    sent.raw = bytes(sent.raw).replace(b"\nSubject:", b"\nCc: mm@lists.example.org\nSubject:", 1)
+    sent.lists = ["mm@lists.example.org"]
+    sent.save()
     asking = ask(lab_world, report)
-    Message.objects.filter(pk=asking.pk).update(public=False)
+    Message.objects.filter(pk=asking.pk).update(public=public)
     job = opened(lab_world)
     claimed = runner("claim", {})[1]
     head = Finding.objects.get(report=report, headline=True)
     assert runner(f"{job.pk}/result", measured(claimed, head.new_mean, head.old_mean))[0] == 200
     [mail] = answers(lab_world)
-    assert (mail.state, mail.recipients) == ("approved", [DANA.email])
+    assert (mail.state, "mm@lists.example.org" in mail.recipients) == ("approved", public)
+    assert public or mail.recipients == [DANA.email]
+    OutgoingMail.objects.filter(pk=mail.pk).update(state="sent", sent_at=lab_world.now)
+    assert ("We tested this patch." in client.get(f"/outbox/{mail.pk}/").content.decode()) is public
 
 
 def test_a_patch_that_does_not_apply_is_answered_in_one_line(lab_world: World, report: Report, runner: Any) -> None:

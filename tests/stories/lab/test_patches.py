@@ -398,7 +398,7 @@ def test_a_series_of_megabytes_is_not_parsed_for_whoever_asks(
             "[PATCH{}]",
             "[RFC PATCH {} RESEND]",
         ),
-        *("[PATCH {of}]", "[PATCH mm-hotfixes {blanks}]"),
+        *("[PATCH {of}]", "[PATCH mm-hotfixes {blanks}]", "[PATCH 6.1/6.6 {}]"),
     ],
 )
 def test_the_parts_of_a_series_whose_subjects_are_written_by_hand(

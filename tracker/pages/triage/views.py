@@ -62,7 +62,7 @@ def triage(request: HttpRequest, version: str) -> HttpResponse:
         return invalid_query(request, error) if releases.exists() else _no_release(version)
     user = request.user
     name, email = (username(request), user.email) if user.is_authenticated else ("", "")
-    is_author = Exists(Report.objects.filter(author=clipped(email))) if email else Value(value=False)
+    is_author = Exists(Report.objects.filter(author=clipped(email.lower()))) if email else Value(value=False)
     releases = _with_candidate(releases).annotate(is_author=is_author)
     release = releases.annotate(**table.name_annotations(query.active_filters)).first()
     if release is None:
