@@ -297,8 +297,8 @@ _CLOSED_LISTS = re.compile(
 # The people and the software behind a list or its host: moderators, and the roles of RFC 2142
 _BEHIND_LISTS = re.compile(
     r"(?:[-+](?:owner|request|bounces?|subscribe|unsubscribe|confsub|unsubconf|join|leave|confirm|help)"
-    r"(?:[-+][^@]*)?|(?<!\Alinux)-(?:admin|moderators?)|\A(?:mailman|majordomo|listserv|owner-[^@]+|(?:lists?-?)?admin|moderators?|postmaster|hostmaster"
-    r"|webmaster|abuse|root|noc|support|helpdesk))@"
+    r"(?:[-+][^@]*)?|(?<!\Alinux)-(?:admin|moderators?)|\A(?:mailman|majordomo|listserv|owner-[^@]+|(?:lists?-?)?admin"
+    r"|moderators?|postmaster|hostmaster|webmaster|abuse|root|noc|support|helpdesk))@"
 )
 
 
