@@ -22,12 +22,12 @@ from tracker.domain import timeline
 from tracker.domain.events import OPEN, EventKind, State, Verdict
 from tracker.domain.text import age
 from tracker.domain.versions import CyclePoint, ReportSpan, points, steps, upcoming
-from tracker.models import Event, Finding, Message, Release, ReleaseCandidate, Report
+from tracker.models import Event, Message, Release, ReleaseCandidate, Report
 from tracker.pages.http import kept
 from tracker.pages.triage.table import KEEP, stamp, stamped
 from tracker.services.accounts import SEND
 from tracker.services.faults import faults
-from tracker.services.report_summary import ReleaseCalendar, in_cycle
+from tracker.services.report_summary import ReleaseCalendar, headline_of, in_cycle, with_headlines
 
 
 @dataclass(slots=True)
@@ -174,21 +174,16 @@ class WorstRow:
 
 def worst(version: str, now: datetime) -> list[WorstRow]:
     """Return the worst open regressions of a cycle: those of which most of the change is certain."""
-    rows = Report.objects.select_related("culprit").filter(
+    rows = with_headlines(Report.objects.select_related("culprit")).filter(
         in_cycle(version), state__in=sorted(OPEN), verdict=Verdict.REGRESSION
     )
     reports = list(rows.order_by("-weight", "pk")[:WORST])
-    headlines = {
-        finding.report_id: finding
-        for finding in Finding.objects.filter(report__in=reports, headline=True).only(
-            "report", "low_pct", "high_pct", "old_runs", "new_runs"
-        )
-    }
     largest = max((abs(report.change or 0) for report in reports), default=0) or 1
-    return [_worst_row(report, headlines.get(report.pk), largest, now) for report in reports]
+    return [_worst_row(report, largest, now) for report in reports]
 
 
-def _worst_row(report: Report, headline: Finding | None, largest: float, now: datetime) -> WorstRow:
+def _worst_row(report: Report, largest: float, now: datetime) -> WorstRow:
+    headline = headline_of(report)
     title = report.given_title or report.culprit.title or str(report)
     author = report.culprit.author_name or report.culprit.author_email
     return WorstRow(
