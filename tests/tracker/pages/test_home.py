@@ -70,6 +70,7 @@ def test_front_page_and_release_report_draw_the_same_course(db: None, client: Cl
     closed_at = at + timedelta(days=7, microseconds=1)
     columns = {"merged_release": version, "reported_at": at - timedelta(days=1)}
     line(1, **columns)
+    line(3, **columns, verdict="improvement")
     line(2, **columns, state="fixed", closed_at=closed_at, changed_at=closed_at)
     described = f"Open regressions: 2 at {version}-rc1, 1 at {version}-rc2"
     assert described in client.get("/").content.decode()
