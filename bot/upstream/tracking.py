@@ -397,11 +397,11 @@ def _changed(
         if sha not in walked.graph and state.is_present and route.role is not TreeRole.STABLE
         if route.role is not TreeRole.MAINLINE or not state.tag or state.tag in lost
     }
-    found, gone = landings.landing_states(walked, shas, after), landings.left_behind(route, unsafe)
+    seen, gone = landings.landing_states(walked, shas, after), landings.left_behind(route, unsafe)
     changed: dict[str, LandingState] = {}
-    for sha in {*states, *found}:
+    for sha in {*states, *seen}:
         old = states.get(sha)
-        state = landings.revised(old, found.get(sha), lost, now, needs_branch=route.role is TreeRole.NEXT)
+        state = landings.revised(old, seen.get(sha), lost, now, needs_branch=route.role is TreeRole.NEXT)
         if sha in gone and state and state.is_present:
             state = replace(state, gone_at=now)
         if state and state != old:

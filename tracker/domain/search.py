@@ -63,10 +63,10 @@ def parse(text: str) -> SearchQuery:
         if number >= MOST_TERMS:
             raise InvalidInput(f"expected at most {MOST_TERMS} terms")
         minus, name, quoted, word = term.groups()
-        value = quoted if quoted is not None else word
+        value, plain = quoted if quoted is not None else word, term[0][len(minus) :].strip('"')
         if name in FIELDS and value:
             fields.append(FieldTerm(name, _value(name, value), bool(minus)))
-        elif any(map(str.isalnum, plain := term[0][len(minus) :].strip('"'))):  # the rest is in no index
+        elif any(map(str.isalnum, plain)):  # the rest is in no index
             (without if minus else phrases).append(plain)
     return SearchQuery(tuple(phrases), tuple(without), tuple(fields))
 

@@ -314,7 +314,7 @@ def curves(request: HttpRequest) -> HttpResponse:
     if len(chosen) == 1 and is_key(chosen[0]):
         return redirect("curve", int(chosen[0]))
     if not 2 <= len(chosen) <= MOST_CURVES or not all(map(is_key, chosen)):
-        raise InvalidInput(f"choose two to {MOST_CURVES} curves: expected their numbers, as in ?of=1&of=2")
+        raise InvalidInput(f"of: expected the numbers of two to {MOST_CURVES} curves, as in ?of=1&of=2")
     since = _day(request, "since")
     pks = list(map(int, chosen))
     stored = Curve.objects.filter(pk__in=pks).select_related("metric", "scenario", "machine")

@@ -414,8 +414,8 @@ def presets(
     current: str, release: Release, user: str, address: str, visited: datetime | None, now: datetime
 ) -> list[Preset]:
     """Return the links for a release, which comes with the number and the time of its newest -rc (`candidate`,
-    `candidate_at`). `current`: the page's query; `user` of who is signed in, and `address` if a report's culprit is by
-    it, "" for others; `visited`: when they last looked at tables before this visit.
+    `candidate_at`). `current`: the page's query; `user`: who is signed in; `address`: theirs, if a report is about a
+    commit of theirs; `visited`: when they last looked at tables before this visit.
     """
     queries = [
         ("Open", "state=open"),
