@@ -16,7 +16,7 @@ from tracker.documents.blocks import Block, Bullets, Document, DocumentLink, Hea
 from tracker.documents.release_report import CycleRow, name, summary
 from tracker.domain.events import OPEN, State
 from tracker.domain.text import age, printable
-from tracker.domain.timeline import LABELS, awaited
+from tracker.domain.timeline import LABELS
 
 WEEK = timedelta(days=7)
 MOST = 50  # reports per section; a link leads to the others
@@ -142,15 +142,11 @@ def compose_cycle_mail(
     return subject, "\n".join(lines).rstrip() + "\n"
 
 
-def _awaited(row: CycleRow) -> str:
-    return awaited(row.awaited, row.author, row.reporter, is_bisected=row.bisected)
-
-
 def _entry(row: CycleRow, now: datetime) -> Iterator[str]:
     yield _cut(f"{_change(row)}  {name(row)}")
     by, metric = f" by {row.author}" if row.author else "", f", {row.metric}" if row.metric else ""
     yield _cut(f"          {row.sha[:12] if row.bisected else 'not bisected'}{by}{metric}")
-    who = f"; waiting for {person}" if (person := _awaited(row)) else ""
+    who = f"; waiting for {person}" if (person := row.waits_for) else ""
     since = f", reported {age(row.reported_at, now)} ago" if row.reported_at else ""
     blocks = f"blocks {row.blocks}; " if row.blocks else ""
     yield _cut(f"          {blocks}{LABELS[State(row.state)].lower()}{since}{who}")

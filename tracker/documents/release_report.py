@@ -134,6 +134,11 @@ class CycleRow:
     def of_person(self) -> bool:
         return bool(self.reporter)
 
+    @property
+    def waits_for(self) -> str:
+        """Whom the report waits for, by name if known; "" for nobody."""
+        return timeline.awaited(self.awaited, self.author, self.reporter, is_bisected=self.bisected)
+
 
 def name(row: CycleRow) -> str:
     """Return the culprit's title with its prefix once, without a dot at its end.
@@ -154,7 +159,7 @@ class Cycle:
 
     open_merged: Sequence[CycleRow]
     open_elsewhere: Sequence[CycleRow]
-    open_undated: Sequence[CycleRow]  # in the mainline, of a version that is not known
+    open_version_unknown: Sequence[CycleRow]  # in the mainline, of a version that is not known
     fixed: Sequence[CycleRow]
     ended: Sequence[CycleRow]  # expected, reverted, gone, withdrawn or a duplicate
     by_people: Sequence[CycleRow]
@@ -172,7 +177,7 @@ class Cycle:
         return cls(
             open_merged=[row for row in still if row.is_merged],
             open_elsewhere=[row for row in still if not row.is_merged and row.version_known],
-            open_undated=[row for row in still if not row.is_merged and not row.version_known],
+            open_version_unknown=[row for row in still if not row.is_merged and not row.version_known],
             fixed=[row for row in regressions if row.state == State.FIXED],
             ended=[row for row in regressions if not row.is_open and row.state != State.FIXED],
             by_people=[row for row in rows if row.of_person],
@@ -183,22 +188,23 @@ class Cycle:
 
     def sentences(self, version: str) -> Iterator[str]:
         """Yield what the lists say of where the reports came from."""
-        regressions = (*self.open_merged, *self.open_elsewhere, *self.open_undated, *self.fixed, *self.ended)
+        still = (*self.open_merged, *self.open_elsewhere, *self.open_version_unknown)
+        regressions = (*still, *self.fixed, *self.ended)
         merged = [row for row in regressions if row.is_merged]
         if merged:
             yield (
                 f"{counted(len(merged), 'regression')} {_was(len(merged))} merged in the {version} cycle,"
                 f" of which {len(self.open_merged)} {_is(len(self.open_merged))} still open."
             )
-        undated = sum(not row.is_merged and not row.version_known for row in regressions)
+        version_unknown = sum(not row.is_merged and not row.version_known for row in regressions)
         others = (
-            (len(regressions) - len(merged) - undated, "found in other trees", self.open_elsewhere),
-            (undated, "found in the mainline, in a version that is not known", self.open_undated),
+            (len(regressions) - len(merged) - version_unknown, "found in other trees", self.open_elsewhere),
+            (version_unknown, "found in the mainline, in a version that is not known", self.open_version_unknown),
         )
-        for number, where, still in others:
+        for number, where, rows in others:
             if number:
                 text = f"{counted(number, 'regression')} {_was(number)} {where}"
-                yield f"{text}, of which {len(still)} {_is(len(still))} open."
+                yield f"{text}, of which {len(rows)} {_is(len(rows))} open."
         if self.fixed:
             yield f"{len(self.fixed)} {_is(len(self.fixed))} fixed."
         if self.by_people:
@@ -233,7 +239,7 @@ def summary(of: str, rows: Sequence[CycleRow], now: datetime, closed_in: str = "
         text += f" {blocking} {'blocks' if blocking == 1 else 'block'} the release."
     if still and (worst := still[0]).change is not None:
         where = worst.subsystem or (worst.sha[:10] if worst.bisected else "not bisected")
-        measured = "" if len({row.of_person for row in still}) == 1 else " that was measured"
+        measured = " that was measured" if not worst.of_person and any(row.of_person for row in still) else ""
         text += (
             f" The worst{measured} is {worst.change:+.1f}%{f' of {worst.metric}' if worst.metric else ''} ({where})."
         )
@@ -270,7 +276,7 @@ def compose(facts: ReleaseFacts) -> Document:
             (
                 _open_merged(facts, cycle),
                 _open_elsewhere(facts, cycle),
-                _lists(facts, ("Open, merged in a version that is not known", cycle.open_undated)),
+                _lists(facts, ("Open, merged in a version that is not known", cycle.open_version_unknown)),
                 _lists(
                     facts,
                     ("Fixed", cycle.fixed),
@@ -349,7 +355,7 @@ _WHO = ("Author", "Age", "Waiting for")
 
 
 def _brief(row: CycleRow, now: datetime) -> ChangeRow:
-    waiting = timeline.awaited(row.awaited, row.author, row.reporter, is_bisected=row.bisected) or "nobody"
+    waiting = row.waits_for or "nobody"
     told = f"{_since(row, now)}waiting for {waiting}"
     cells = (row.author, age(row.reported_at, now), waiting)
     return ChangeRow(row.change, row.verdict, _link(row), row.metric, cells, told, row.magnitude)

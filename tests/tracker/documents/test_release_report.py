@@ -120,7 +120,7 @@ def text_of(blocks: list[Block]) -> str:
 
 
 OPEN_MERGED, OPEN_ELSEWHERE = "Open in v5.6", "Open, found in other trees"
-OPEN_UNDATED = "Open, merged in a version that is not known"
+OPEN_VERSION_UNKNOWN = "Open, merged in a version that is not known"
 ENDED = "Expected, reverted, gone or withdrawn"
 IMPROVED, IMPROVED_ELSEWHERE = "Improvements", "Improvements in other trees"
 
@@ -324,8 +324,8 @@ def test_prose_and_lists_have_the_same_numbers(db: None) -> None:
         prose = text_of([block for block in report.blocks if isinstance(block, Paragraph)])
         lists = {block.caption: list(block.rows) for block in report.blocks if isinstance(block, ChangeList)}
         version = release.version
-        elsewhere, undated = lists.get(OPEN_ELSEWHERE, ()), lists.get(OPEN_UNDATED, ())
-        still = [*lists.get(f"Open in {version}", ()), *elsewhere, *undated]
+        elsewhere, unknown = lists.get(OPEN_ELSEWHERE, ()), lists.get(OPEN_VERSION_UNKNOWN, ())
+        still = [*lists.get(f"Open in {version}", ()), *elsewhere, *unknown]
         reports = Report.objects.filter(tag__in=[f"{1000 * seed + n:016x}" for n in range(60)])
         regressions = [each for each in reports if each.verdict == "regression" and each.reported_at]
         assert len(still) == sum(each.state in OPEN for each in regressions)
@@ -342,7 +342,7 @@ def test_prose_and_lists_have_the_same_numbers(db: None) -> None:
         said = re.search(r"(\d+) of them (?:is|are) not in the mainline", prose)
         assert int(said[1] if said else 0) == len(elsewhere)
         said = re.search(r"in a version that is not known, of which (\d+)", prose)
-        assert int(said[1] if said else 0) == len(undated)
+        assert int(said[1] if said else 0) == len(unknown)
         if said := re.search(r"(\d+) wait for their authors", prose):
             waiting = [row for row in still if row.verdict == "regression" and "author" in str(row.told)]
             assert int(said[1]) == sum(each.awaited == "author" for each in regressions if each.state in OPEN)

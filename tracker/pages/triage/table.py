@@ -116,15 +116,17 @@ def row_of(values: Mapping[str, Any], now: datetime) -> TriageRow:
     good, bad, width = paths(values["spark"])
     change, noise, effect = values["change"], values["noise_pct"], values["effect"]
     closed = values["state"] in CLOSED
+    is_bisected = not values["culprit__placeholder"]
     # The given title, the commit's, or the end of the mail's subject
     by_person = values["reported_by"] == ReportedBy.PERSON
     reporter = "the reporter" if by_person else ""
+    waits_for = awaited(values["awaited"], values["culprit__author_name"], reporter, is_bisected=is_bisected)
     subject: str = values["title"] if by_person else values["title"].rpartition(": ")[2]
     title: str = values["given_title"] or values["culprit__title"] or subject
     return TriageRow(
         **{name: values[name] for name in _SHOWN_AS_STORED},
         sha=values["culprit__sha"],
-        is_bisected=not values["culprit__placeholder"],
+        is_bisected=is_bisected,
         title=title[:TITLE].removeprefix(f"{values['subsystem']}: "),
         mark=_MARKS[values["verdict"]],
         blocks="" if closed else values["blocks"],
@@ -138,11 +140,7 @@ def row_of(values: Mapping[str, Any], now: datetime) -> TriageRow:
         age=formats.age(values["reported_at"], now),
         reported=f"{values['reported_at']:%Y-%m-%d}" if values["reported_at"] else "",
         silence=formats.age(values["last_human_reply_at"], now),
-        awaited=""
-        if closed
-        else awaited(
-            values["awaited"], values["culprit__author_name"], reporter, is_bisected=not values["culprit__placeholder"]
-        ),
+        awaited="" if closed else waits_for,
         waiting="" if closed else formats.age(values["awaited_since"], now),
         fix=(values["fix_title"] or values["fix_sha"][:12])[:TITLE],
         landing=values["fix_landing"],
