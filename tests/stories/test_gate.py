@@ -318,6 +318,10 @@ def test_a_suggestion_of_a_private_mail_shows_its_words_to_operators_only(world:
     assert Suggestion.objects.get().quote == ""
     shown = body(client, "/review/").decode()
     assert ("The mail is not public: operators see it." in shown, "555-0100" in shown) == (True, False)
+    mail = "https://lore.kernel.org/r/" + Suggestion.objects.get().message_id
+    assert mail not in shown, "no archive has it"
+    page = body(client, f"/report/{report.culprit.sha}/").decode()
+    assert ("a mail that is not public" in page, mail in page) == (True, False)
     client.force_login(person("operator", "olga"))
     shown = body(client, "/review/").decode()
     assert ("My phone is 555-0100." in shown, "not public" in shown) == (True, True)
