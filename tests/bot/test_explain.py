@@ -116,7 +116,35 @@ def test_the_command_needs_no_database(tmp_path: Path) -> None:
     assert in_context["report_ids"] == ["r1"]
 
 
-@pytest.mark.parametrize("content", ["", "{", "[1]", '[{"id": "x"}]', '{"a": 1}'])
+@pytest.mark.parametrize(
+    ("roles", "role", "state"),
+    [
+        ({"dana@kernel.example": "author"}, "author", "responded"),
+        ({"Dana@Kernel.example": "maintainer", "lee@dev.example": "author"}, "maintainer", "responded"),
+        ({"dana@kernel.example": "reporter"}, "reporter", "none"),
+        ({"lee@dev.example": "author"}, "third_party", "none"),
+        ({}, "third_party", "none"),
+        (None, None, "responded"),
+    ],
+)
+def test_roles_of_known_reports_count(
+    tmp_path: Path, roles: dict[str, str] | None, role: str | None, state: str
+) -> None:
+    reply = "From: Dana <dana@kernel.example>\nMessage-ID: <a@kernel.example>\nIn-Reply-To: <r@lab.example>\n"
+    (tmp_path / "a.eml").write_text(f"{reply}Subject: Re: slow\n\nThank you, I will have a look at it tomorrow.\n")
+    known = {"id": "r1", "message_id": "r@lab.example", "culprit": "3b1f"}
+    (tmp_path / "known.json").write_text(json.dumps([known if roles is None else {**known, "roles": roles}]))
+    (mail,) = run("--known", str(tmp_path / "known.json"), str(tmp_path / "a.eml"))
+    assert (mail["role"], mail["effect"]["state"]) == (role, state)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "{", "[1]", '[{"id": "x"}]', '{"a": 1}', '[{"id": "x", "message_id": "a@b", "roles": {"a@b": "boss"}}]'),
+        '[{"id": "x", "message_id": "a@b", "roles": ["a@b"]}]',
+    ],
+)
 def test_a_wrong_known_file_is_refused_in_a_line(tmp_path: Path, content: str) -> None:
     (tmp_path / "known.json").write_text(content)
     (tmp_path / "a.eml").write_text(REPLY)
