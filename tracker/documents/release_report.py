@@ -6,16 +6,18 @@ is to be done: open, fixed, ended, reported by people, improvements; the changes
 comparison with the release before; and method, machines and glossary.
 
 Every number is counted from the rows that stand in a list, and from nothing else; the mail to Linus and the digests are
-made of the same lists. Development bases are shown for what
-was merged only, since those of other trees are not comparable. The lab may write a title, and a text for each section.
+made of the same lists. Development bases are shown for what was merged only, since those of other trees are not
+comparable. The lab may write a title, and a text for each section.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import Enum
 
 from django.urls import reverse
 
@@ -90,6 +92,15 @@ class ReleaseFacts:
 SILENT = 28  # days, after which silence is worth a word
 
 
+class Merged(Enum):
+    """Where the culprit of a report stands in the mainline."""
+
+    IN_CYCLE = "merged in the cycle that the report is about"
+    IN_ANOTHER = "merged in another cycle"
+    UNKNOWN = "found in the mainline, merged in a version that no walked tree tells"
+    NOT_YET = "not in the mainline"
+
+
 @dataclass(frozen=True, slots=True)
 class CycleRow:
     """A report. `change`: the metric's own, in per cent, with the ends of its 95% interval; `author`: the
@@ -112,10 +123,8 @@ class CycleRow:
     reporter: str = ""
     bisected: bool = True
     verdict: str = Verdict.REGRESSION
-    is_merged: bool = True  # in this cycle; others were reported in it, mostly from other trees
+    merged: Merged = Merged.IN_CYCLE
     is_shift_left: bool = False
-    in_mainline: bool = True  # whenever it was merged
-    version_known: bool = True  # not of a report from the mainline whose culprit no walked tree has
     scenario: str = ""
     machine: str = ""
     base: str = ""
@@ -175,31 +184,37 @@ class Cycle:
         improvements = [row for row in labs if row.verdict == Verdict.IMPROVEMENT]
         still = [row for row in regressions if row.is_open]
         return cls(
-            open_merged=[row for row in still if row.is_merged],
-            open_elsewhere=[row for row in still if not row.is_merged and row.version_known],
-            open_version_unknown=[row for row in still if not row.is_merged and not row.version_known],
+            open_merged=[row for row in still if row.merged is Merged.IN_CYCLE],
+            open_elsewhere=[row for row in still if row.merged in (Merged.IN_ANOTHER, Merged.NOT_YET)],
+            open_version_unknown=[row for row in still if row.merged is Merged.UNKNOWN],
             fixed=[row for row in regressions if row.state == State.FIXED],
             ended=[row for row in regressions if not row.is_open and row.state != State.FIXED],
             by_people=[row for row in rows if row.of_person],
             unknown=[row for row in labs if row.verdict == Verdict.UNKNOWN],
-            improvements=[row for row in improvements if row.is_merged or not row.version_known],
-            improvements_elsewhere=[row for row in improvements if row.is_shift_left and row.version_known],
+            improvements=[row for row in improvements if row.merged in (Merged.IN_CYCLE, Merged.UNKNOWN)],
+            improvements_elsewhere=[
+                row for row in improvements if row.is_shift_left and row.merged is not Merged.UNKNOWN
+            ],
         )
 
     def sentences(self, version: str) -> Iterator[str]:
         """Yield what the lists say of where the reports came from."""
         still = (*self.open_merged, *self.open_elsewhere, *self.open_version_unknown)
         regressions = (*still, *self.fixed, *self.ended)
-        merged = [row for row in regressions if row.is_merged]
-        if merged:
+        number_of = Counter(row.merged for row in regressions)
+        if merged := number_of[Merged.IN_CYCLE]:
             yield (
-                f"{counted(len(merged), 'regression')} {_was(len(merged))} merged in the {version} cycle,"
+                f"{counted(merged, 'regression')} {_was(merged)} merged in the {version} cycle,"
                 f" of which {len(self.open_merged)} {_is(len(self.open_merged))} still open."
             )
-        version_unknown = sum(not row.is_merged and not row.version_known for row in regressions)
+        elsewhere = number_of[Merged.IN_ANOTHER] + number_of[Merged.NOT_YET]
         others = (
-            (len(regressions) - len(merged) - version_unknown, "found in other trees", self.open_elsewhere),
-            (version_unknown, "found in the mainline, in a version that is not known", self.open_version_unknown),
+            (elsewhere, "found in other trees", self.open_elsewhere),
+            (
+                number_of[Merged.UNKNOWN],
+                "found in the mainline, in a version that is not known",
+                self.open_version_unknown,
+            ),
         )
         for number, where, rows in others:
             if number:
@@ -233,7 +248,7 @@ def summary(of: str, rows: Sequence[CycleRow], now: datetime, closed_in: str = "
     text = f"{of} has {counted(len(still), 'open performance regression')}"
     closed = len(rows) - len(still)
     text += f"; {closed} {_was(closed)} closed in {closed_in}." if closed_in else f" of {len(rows)} reported."
-    if elsewhere := 0 if closed_in else sum(not row.in_mainline and not row.of_person for row in still):
+    if elsewhere := 0 if closed_in else sum(row.merged is Merged.NOT_YET and not row.of_person for row in still):
         text += f" {elsewhere} of them {_is(elsewhere)} not in the mainline."
     if blocking := sum(bool(row.blocks) for row in still):
         text += f" {blocking} {'blocks' if blocking == 1 else 'block'} the release."
@@ -447,7 +462,7 @@ def _listed(heading: str, rows: Sequence[CycleRow], facts: ReleaseFacts, level: 
 
 def _row(row: CycleRow, now: datetime, shared: Sequence[str]) -> ChangeRow:
     by = f"reported by {row.reporter}" if row.reporter else ""
-    base = f"against {row.base}" if row.base and row.is_merged else ""
+    base = f"against {row.base}" if row.base and row.merged is Merged.IN_CYCLE else ""
     interval = f"95% CI {timeline.bounds(row.low, row.high)}" if row.low is not None else ""
     where = (row.metric, without(row.scenario, shared), row.machine, base, interval, by)
     status = f"{row.status}; blocks {row.blocks}" if row.blocks else row.status

@@ -12,7 +12,7 @@ from datetime import datetime
 from django.conf import settings
 from django.contrib import messages
 from django.db.models import Q
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -20,7 +20,7 @@ from django.views.decorators.http import require_POST
 
 from tracker.documents.blocks import Document
 from tracker.documents.digest import Week, week
-from tracker.documents.release_report import SECTIONS, CycleRow, HighlightData, ReleaseFacts, compose
+from tracker.documents.release_report import SECTIONS, CycleRow, HighlightData, Merged, ReleaseFacts, compose
 from tracker.domain import versions
 from tracker.domain.events import OPEN, EventKind, TreeRole, Verdict
 from tracker.domain.kernel_comparison import Box
@@ -38,7 +38,7 @@ from tracker.models import (
     Suite,
 )
 from tracker.pages import index
-from tracker.pages.http import cleaned, permission_required
+from tracker.pages.http import cleaned, permission_required, row_or_404
 from tracker.pages.lab import compare, curves_of
 from tracker.pages.prose import editing, in_form, save_text, texts
 from tracker.pages.report import find_report
@@ -133,7 +133,6 @@ def _row(report: Report, version: str, thread: str = "") -> CycleRow:
     headline = headline_of(report)
     culprit = report.culprit
     scenario = headline.scenario.params.items() if headline else ()
-    from_mainline = report.tree is not None and report.tree.role == TreeRole.MAINLINE
     untitled = str(report) if report.of_person else ": ".join(filter(None, (report.subsystem, report.suite)))
     return CycleRow(
         sha=culprit.sha,
@@ -151,10 +150,8 @@ def _row(report: Report, version: str, thread: str = "") -> CycleRow:
         reporter=report.reporter,
         bisected=not culprit.placeholder,
         verdict=report.verdict,
-        is_merged=report.merged_release == version,
+        merged=_merged(report, version),
         is_shift_left=report.shift_left_release == version,
-        in_mainline=bool(report.merged_release) or from_mainline,
-        version_known=bool(report.merged_release) or not from_mainline,
         scenario=" ".join(f"{name}={value}" for name, value in scenario) if headline else report.scenario,
         machine=headline.machine.name if headline else report.machine,
         base=headline.base if headline else "",
@@ -165,6 +162,12 @@ def _row(report: Report, version: str, thread: str = "") -> CycleRow:
         awaited_since=report.awaited_since,
         blocks=report.blocks if report.state in OPEN else "",
     )
+
+
+def _merged(report: Report, version: str) -> Merged:
+    if report.merged_release:
+        return Merged.IN_CYCLE if report.merged_release == version else Merged.IN_ANOTHER
+    return Merged.UNKNOWN if report.tree and report.tree.role == TreeRole.MAINLINE else Merged.NOT_YET
 
 
 def document_key(version: str) -> str:
@@ -247,7 +250,4 @@ def choose_highlight(request: HttpRequest) -> HttpResponse:
 
 
 def _release(version: str) -> Release:
-    release = Release.objects.filter(version=version).first()
-    if release is None:
-        raise Http404(f"there is no release {version[:40]}")
-    return release
+    return row_or_404(Release.objects.filter(version=version), f"there is no release {version[:40]}")

@@ -150,24 +150,20 @@ class ThreadMail:
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """An event of the timeline: who did what, whether it counts (`is_effective`), and the mail that is its evidence.
-
-    `is_private`: its evidence is a mail that the reader may not see, and that no archive has.
-    """
+    """An event of the timeline: who did what, whether it counts (`is_effective`), and the mail that is its evidence."""
 
     event: Event
     is_effective: bool
     message: Message | None
-    is_private: bool
     who: str
     what: str
 
 
-def _entry(event: Event, is_effective: bool, message: Message | None, *, is_private: bool) -> TimelineEntry:
+def _entry(event: Event, is_effective: bool, message: Message | None) -> TimelineEntry:
     sender = (message.author_name or message.author_email) if message and message.kind != "self" else ""
     if event.kind == EventKind.REPORTED and not sender:
         sender = event.remark  # the person who reported it
-    return TimelineEntry(event, is_effective, message, is_private, *timeline.told(event.value(), sender))
+    return TimelineEntry(event, is_effective, message, *timeline.told(event.value(), sender))
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,21 +278,16 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
     """Return the data of a report's page. `shown`: which mails the user may see; `before`: show the part of the thread
     before this message's key; `older`: the key of the next older part, None on the last.
     """
-    events = list(report.events.order_by("-occurred_at", "-pk")[:EVENTS])[::-1]
+    by_private_mail = Exists(Message.objects.filter(message_id=OuterRef("message_id"), public=False))
+    events = list(report.events.annotate(private=by_private_mail).order_by("-occurred_at", "-pk")[:EVENTS])[::-1]
     related_rows = report.findings.select_related("metric", "scenario", "machine", "parent")
     findings = by_importance(related_rows.order_by(*MOST_IMPORTANT)[:FINDINGS])
     headline = next((finding for finding in findings if finding.headline), None)
     messages, older = _thread(report, shown, before)
-    suggestions = list(report.suggestions.filter(decision=Decision.OPEN))
+    suggestions = list(report.suggestions.filter(decision=Decision.OPEN).annotate(private=by_private_mail))
     results = _results(report, headline)
     effective_keys = {effective.key for effective in effective_events([event.value() for event in events])}
     by_id = {message.message_id: message for message in messages}
-    evidence = {*(event.message_id for event in events), *(suggestion.message_id for suggestion in suggestions)}
-    private = set(
-        Message.objects.filter(message_id__in=evidence, public=False).values_list("message_id", flat=True)
-        if shown
-        else ()
-    )
     others = list(report.culprit.other_commits.order_by("pk")[:RESULTS])
     goes_on = (event for event in reversed(events) if event.kind == EventKind.SUCCEEDED and event.key in effective_keys)
     successor = next((event.remark for event in goes_on), "")
@@ -322,16 +313,7 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
         "regressions": [row for row in findings if not row.headline and row.verdict == "regression"],
         "improvements": [row for row in findings if not row.headline and row.verdict == "improvement"],
         "chart": _chart(headline, report.culprit.sha, results),
-        "timeline": [
-            _entry(
-                event,
-                event.key in effective_keys,
-                by_id.get(event.message_id),
-                is_private=event.message_id in private,
-            )
-            for event in events
-        ],
-        "private": private,
+        "timeline": [_entry(event, event.key in effective_keys, by_id.get(event.message_id)) for event in events],
         "mails": _as_tree([_thread_mail(message, events, effective_keys, suggestions) for message in messages]),
         "older": older,
         "thread": next((event.message_id for event in events if event.kind == "reported"), ""),

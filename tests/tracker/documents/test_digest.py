@@ -15,7 +15,7 @@ from tests.support.rows import line as row_of_report
 from tests.support.world import World
 from tracker.documents.blocks import width
 from tracker.documents.digest import COLUMNS, LINES, compose_cycle_mail
-from tracker.documents.release_report import CycleRow
+from tracker.documents.release_report import CycleRow, Merged
 from tracker.domain.events import OPEN, Awaited, State
 from tracker.models import Release
 
@@ -127,7 +127,7 @@ def test_the_command_prints_it(world: World, capsys: pytest.CaptureFixture[str])
 def test_what_blocks_the_release_stands_first_and_what_is_not_in_the_mainline_is_counted() -> None:
     rows = [
         line("27c5d5b778", "ext9: delay the inode table", -47.3, "responded"),
-        line("0c8800d5d8", "io_uring: poll less", -9.6, "responded", is_merged=False, in_mainline=False, blocks="v9.1"),
+        line("0c8800d5d8", "io_uring: poll less", -9.6, "responded", merged=Merged.NOT_YET, blocks="v9.1"),
     ]
     _, text = compose_cycle_mail("v9.1", rows, "", NOW)
     said = " ".join(text.split())
