@@ -27,6 +27,7 @@ DISPUTES = (
             "I do not think that this patch could explain it, the file isn't even built there.",
             "That drop doesn't seem related to the patch.",
             "I don't see how this commit could cause that, unless the layout changed.",
+            "Reverting it doesn't change the number.",
         ),
         no=(
             "it's not a false positive.",
@@ -72,6 +73,8 @@ DISPUTES = (
             "regress*|result*|lead*",
             "test|benchmark|workload|metric|comparison … is|are|looks|seems … broken|flawed|meaningless|invalid|"
             "misleading|useless|unstable|flaky",
+            "revert|reverting|reverted …… doesn't|does_not|didn't|did_not|don't <help>|change|affect|improve|restore|"
+            "recover|make",
         ),
         unless=(_DENIED, REPORTED, Unless("says so under a condition", words("unless"), near=True)),
         question=False,
@@ -209,8 +212,12 @@ DROPS = (
             "Reverting the series seems the right thing.",
             "We'll back that out for now.",
             "This patch is being withdrawn, sorry.",
+            "This has been reverted in mainline.",
+            "Andrew already dropped it.",
         ),
         no=(
+            "The throughput is dropped to a half.",
+            "They dropped the lock.",
             "I won't drop it.",
             "The throughput will drop.",
             "The plan is to drop the lock earlier.",
@@ -218,7 +225,8 @@ DROPS = (
         ),
         cue=words(
             "<i have> now|just|already|since? reverted <culprit>",
-            "<culprit> has_been|have_been|was|were|got now|already? reverted|backed_out|dropped",
+            "<culprit>|it|this|that has_been|have_been|is|was|were|got now|already? reverted|backed_out|dropped",
+            "linus|andrew|akpm|greg|he|she|they|maintainer|maintainers has|have? now|just|already? <dropped> <culprit>",
             "<i will> … <drop> <culprit>",
             "<i want> … <drop> <culprit>",
             "<i am>|^ … reverting|dropping|backing_out|withdrawing <culprit>",

@@ -120,6 +120,7 @@ FIXES = (
         yes=(
             "This should be fixed by commit 3b1f0c9d2e44 in mainline.",
             "Thus the patch does cure it for us in both modes.",
+            'Known issue, the fix is "mm: stop batching".',
         ),
         no=(
             'This should already be fixed by 8c7d0fe21ab3 ("mm/rmap: do not batch single pages") in mm-hotfixes.',
@@ -130,6 +131,7 @@ FIXES = (
             "should|will|would|might|may be fixed|resolved|addressed|solved|mitigated … by|in|with",
             "<named> …… should|will|would|might|may|does … fix|resolve|address|solve|help|cure|mitigate",
             "/[0-9a-f]{8,40}/ …… <fixes> it|this|that|the … <regression>?",
+            r'the|its fix is|was|would_be|should_be the? commit? /(?:[0-9a-f]{8,40}\b|"[^"]{8,200}"|https?:\S+)/',
             "taken care of by|in|with",
             "<named> …… takes care of",
             "already addressed|fixed|solved|resolved upstream|mainline",
@@ -246,6 +248,7 @@ FIXES = (
             "<not> … it|this|that will|would … make_any_difference|work|help|fix",
             "i don't|do_not like this|the|that <patch>|approach|idea",
         ),
+        unless=(Unless("speaks of a revert", words("reverting|reverted|revert")),),  # which doubts the culprit
         question=False,
         does=EventKind.FIX_WITHDRAWN,
         mode=Mode.SUGGEST,
