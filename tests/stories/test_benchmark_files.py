@@ -573,3 +573,42 @@ def test_findings_go_out_in_benchers_format(world: World, tmp_path: Path) -> Non
     assert "1 new" in ingest("--kernel", "v6.12", "--machine", "m1", str(tmp_path / "again.json"))
     with pytest.raises(CommandError, match="bmf is for findings"):
         call_command("export", "events", "--format", "bmf")
+
+
+@pytest.mark.parametrize(
+    ("printed", "says"),
+    [
+        ("throughput: 797,424 ops/s", "797424"),
+        ("throughput: 797,424.5 ops/s", "797424"),
+        ("took 1,2 and 3", "3"),
+        ("1.5e6", "1.5e+06"),
+        ("it took a while", "expected a number in the output"),
+    ],
+)
+def test_a_bisection_reads_the_number_that_was_printed(tmp_path: Path, printed: str, says: str) -> None:
+    shas = toy_repository(tmp_path / "toy", 99, commits=2)
+    ends = ("--good", shas[0], "--bad", shas[-1], "--better", "higher", "--runs", "3", "--most", "3")
+    done = subprocess.run(
+        [sys.executable, str(BISECT), *ends, "--", "echo", printed],
+        capture_output=True, text=True, cwd=tmp_path / "toy", check=False,
+    )  # fmt: skip
+    assert says in done.stderr
+
+
+def test_a_bisection_takes_no_number_that_is_none(tmp_path: Path) -> None:
+    shas = toy_repository(tmp_path / "toy", 99, commits=2)
+    ends = ("--good", shas[0], "--bad", shas[-1], "--better", "higher", "--json", "ops")
+    done = subprocess.run(
+        [sys.executable, str(BISECT), *ends, "--", "echo", '{"ops": NaN}'],
+        capture_output=True, text=True, cwd=tmp_path / "toy", check=False,
+    )  # fmt: skip
+    assert (done.returncode, "expected a finite number in the output, found nan" in done.stderr) == (64, True)
+
+
+@pytest.mark.slow
+def test_commits_that_do_not_build_are_not_called_noise(tmp_path: Path) -> None:
+    shas = toy_repository(tmp_path / "toy", 4, commits=8)
+    done = bisect(tmp_path / "toy", shas, 0.5, "--setup", f"test $(git rev-parse HEAD) != {shas[3]}")
+    assert done.returncode == 1
+    assert "too noisy" not in done.stderr
+    assert f"{shas[3][:12]}: 'test $(git rev-parse HEAD) != {shas[3]}' failed" in done.stderr

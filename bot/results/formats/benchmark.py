@@ -12,8 +12,9 @@ import csv
 import io
 import json
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -93,6 +94,7 @@ class Format:
     recognises: Callable[[Document], bool]
     read: Callable[[Document], Reading]
     by_line: bool = False  # JSON, one object a line, which `read` checks itself
+    repeats: tuple[str, ...] = ()  # keys that the tool writes several times in one object, and that `read` does not use
 
 
 # --- What it is read from ---
@@ -112,14 +114,18 @@ class Document:
 
         NaN, infinities and keys that stand twice are noted as faults by `check_json`.
         """
+        return self._decoded[0]
+
+    @cached_property
+    def _decoded(self) -> tuple[Any, int]:
+        """The decoded JSON, and where it ends in the text; None if the text is not JSON."""
         start = self.text.find("{") if not self.text.lstrip().startswith("[") else self.text.find("[")
         if start < 0 or (start and "\n" not in self.text[:start] and self.text[:start].strip()):
-            return None
+            return None, 0
         try:
-            value, _ = json.JSONDecoder(object_pairs_hook=_Pairs).raw_decode(self.text, start)
+            return json.JSONDecoder(object_pairs_hook=_Pairs).raw_decode(self.text, start)
         except (ValueError, RecursionError):
-            return None
-        return value
+            return None, 0
 
     @property
     def lines(self) -> Iterator[tuple[int, str]]:
@@ -210,8 +216,10 @@ class Document:
         self.fault(place, f"expected a text, found {_shown(value)}")
         return ""
 
-    def check_json(self) -> None:
-        """Note a fault for text that is not JSON, and for each NaN, infinity and key that stands twice in it."""
+    def check_json(self, repeats: Collection[str] = ()) -> None:
+        """Note a fault for text that is not JSON, for more JSON behind it, and for each NaN, infinity and key that
+        stands twice in it, other than `repeats`.
+        """
         if self.json is None:
             start = max(self.text.find("{"), 0)
             try:
@@ -223,9 +231,13 @@ class Document:
             except RecursionError:
                 self.fault("", "JSON is nested too deeply")
             return
+        _, end = self._decoded
+        if more := re.search(r"^\s*[\[{}\]]", self.text[end:], re.MULTILINE):
+            line = self.text.count("\n", 0, end + more.end()) + 1
+            self.fault(f"line {line}", "expected one run a file, found more JSON behind it")
         for place, value in _walk(self.json, ""):
             if isinstance(value, _Pairs):
-                for key in value.twice:
+                for key in set(value.twice).difference(repeats):
                     self.fault(place, f"the key {key[:80]!r} stands twice in one object")
             elif isinstance(value, float) and not math.isfinite(value):
                 self.fault(place, f"expected a finite number, found {value}")

@@ -100,7 +100,7 @@ def read_file(file: File) -> Reading:
             raise RejectedInput(file.name, "expected fio's JSON, found its text: fio --output-format=json")
         raise RejectedInput(file.name, f"expected one of {', '.join(reader.name for reader in FORMATS)}; found none")
     if document.json is not None and file.text.lstrip()[:1] in "{[" and not reader.by_line:
-        document.check_json()
+        document.check_json(reader.repeats)
     reading = reader.read(document)
     if sum(len(test.metrics) for test in reading.tests) > MOST_METRICS:
         document.fault("", f"expected at most {MOST_METRICS:,} metrics, found more")
@@ -333,9 +333,11 @@ def _told(side: _Side) -> str:
 def _doubt(old: _Side, new: _Side, pairs: Sequence[tuple[_Key, _Key]]) -> str:
     """Return why the two sides may not be comparable, for an operator to check; "" if nothing speaks against it."""
     doubts = []
-    if old.tools != new.tools:
-        parent, culprit = (", ".join(side.tools) or "another tool" for side in (old, new))
+    parent, culprit = (", ".join(sorted(set(side.tools))) or "another tool" for side in (old, new))
+    if parent != culprit:
         doubts.append(f"different tools: the parent was measured with {parent}, the culprit with {culprit}")
+    elif len({re.split(r"[ -]v?\d", tool)[0] for tool in old.tools}) < len(set(old.tools)):
+        doubts.append(f"different versions of a tool: each kernel was measured with {parent}")
     for (_, before), (_, after) in pairs:
         one, other = dict(before), dict(after)
         names = [name for name in dict.fromkeys((*one, *other)) if one.get(name) != other.get(name)]
@@ -506,5 +508,6 @@ def _test_of(
 
 
 def is_version(name: str) -> bool:
-    """Whether a name is a kernel's version (v6.12, 6.12-rc3) rather than a commit."""
-    return versions.parse(name if name.startswith("v") else f"v{name}") is not None
+    """Whether a name is a kernel's version (v6.12, 6.12-rc3), or what `uname -r` prints, rather than a commit."""
+    is_release = versions.parse(name if name.startswith("v") else f"v{name}") is not None
+    return is_release or bool(re.fullmatch(r"\d+\.\d+\.\d+[-+.~\w]*", name))

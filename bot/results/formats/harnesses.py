@@ -57,6 +57,7 @@ def read_hyperfine(document: Document) -> Reading:
 # --- Google Benchmark ---
 
 _TIME_UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+_OF_COMPLEXITY = ("BigO", "RMS")  # a curve through the sizes of a benchmark, no run of it
 _RATES = {"items_per_second": "items/s", "bytes_per_second": "B/s"}
 
 
@@ -90,6 +91,8 @@ def read_google_benchmark(document: Document) -> Reading:
             document.fault(f"{place}/time_unit", f"expected one of {', '.join(_TIME_UNITS)}, found {str(unit)[:20]!r}")
         elif units.setdefault(name, unit) != unit:
             document.fault(f"{place}/time_unit", f"mixed units of {name}: {units[name]} and {unit}")
+        if run.get("aggregate_name") in _OF_COMPLEXITY:
+            continue
         if run.get("run_type") == "aggregate":
             aggregates.setdefault(name, {})[str(run.get("aggregate_name"))] = {**run, "place": place}
             continue
@@ -426,7 +429,7 @@ _PLAN = re.compile(r"^(\s*)1\.\.(\d+)")
 _RESULT = re.compile(r"^(\s*)(not )?ok \d+([^#]*)(?:#(.*))?$")
 _VALUE = r"([-+]?(?:\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|nan|inf))\s*([A-Za-z%][\w%/.^]*)?"
 _DIRECTIVE = re.compile(rf"^(?:time[=:]\s*)?{_VALUE}$", re.IGNORECASE)
-_DIAGNOSTIC = re.compile(rf"^\s*#\s*([A-Za-z][\w .()/-]{{0,80}}?)\s*[:=]\s*{_VALUE}$", re.IGNORECASE)
+_DIAGNOSTIC = re.compile(rf"^[\s#]*#\s*([A-Za-z][\w .()/:=-]{{0,80}}?)\s*[:=]\s*{_VALUE}$", re.IGNORECASE)
 _KTAP_UNITS = {
     "nsec": "ns",
     "nsecs": "ns",
@@ -470,6 +473,8 @@ def read_ktap(document: Document) -> Reading:
             elif value := _DIRECTIVE.match((directive or "").strip()):
                 _add_ktap(document, samples, units, name or "test", value[1], value[2], f"line {number}")
         elif (match := _DIAGNOSTIC.match(line)) and not _NO_METRIC.match(match[1]):
+            if not match[3] and re.search(r"[:=]", match[1]):
+                continue  # a message of the test with a number at its end
             _add_ktap(document, samples, units, match[1], match[2], match[3], f"line {number}")
     for line_of_plan, rest in plans.values():
         if rest > 0:
@@ -483,7 +488,7 @@ def read_ktap(document: Document) -> Reading:
 def _add_ktap(
     document: Document, samples: Samples, units: dict[str, str], name: str, text: str, unit: str | None, place: str
 ) -> None:
-    name, unit = "_".join(name.split()), _KTAP_UNITS.get((unit or "").lower(), unit or "")
+    name, unit = "_".join(re.split(r"[\s:=]+", name)), _KTAP_UNITS.get((unit or "").lower(), unit or "")
     value = document.number(text.replace(",", ""), place)
     if (before := units.setdefault(name, unit)) != unit:
         document.fault(place, f"mixed units of {name[:60]}: {before or 'none'} and {unit or 'none'}")

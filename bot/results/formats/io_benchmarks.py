@@ -11,8 +11,27 @@ from bot.results.formats.benchmark import HIGHER, LOWER, Document, Format, Metri
 
 _DIRECTIONS = ("read", "write", "trim")
 # What tells one job from another; the rest of a job's options says where it ran.
-_OPTIONS = ("rw", "bs", "iodepth", "numjobs", "ioengine", "direct", "size", "rwmixread", "fsync", "rate_iops")
+_OPTIONS = (
+    *(
+        "rw",
+        "bs",
+        "bsrange",
+        "bssplit",
+        "iodepth",
+        "iodepth_batch",
+        "numjobs",
+        "ioengine",
+        "direct",
+        "buffered",
+        "sync",
+    ),
+    *("size", "filesize", "nrfiles", "rwmixread", "rwmixwrite", "fsync", "fdatasync", "end_fsync", "rate", "rate_iops"),
+    *("thinktime", "random_distribution", "percentage_random", "norandommap", "loops", "verify", "hipri", "thread"),
+)
+_ALIASES = {"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange", "nr_files": "nrfiles"}
 _DIGITS = 12  # of an option's number; Python refuses to read thousands of them
+_RUNTIME = re.compile(rf"(\d{{1,{_DIGITS}}})(us|ms|s|m|h|d|)", re.IGNORECASE)
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _CUT_SHORT = 0.9  # of the wanted run time
 
 
@@ -37,8 +56,9 @@ def read_fio(document: Document) -> Reading:
     for place, job in document.objects(jobs, "/jobs"):
         name = document.string(job.get("jobname"), f"{place}/jobname")
         own = job.get("job options")
-        options = {**(common if isinstance(common, dict) else {}), **(own if isinstance(own, dict) else {})}
-        params = {"test": name, **{key: str(options[key]) for key in _OPTIONS if options.get(key)}}
+        given = {**(common if isinstance(common, dict) else {}), **(own if isinstance(own, dict) else {})}
+        options = {_ALIASES.get(key, key): value for key, value in given.items()}
+        params = {"test": name, **{key: str(options[key] or 1) for key in _OPTIONS if key in options}}
         if names[name] > 1:
             numbers[name] += 1
             params["job"] = str(numbers[name])  # numjobs without group_reporting
@@ -56,16 +76,11 @@ def read_fio(document: Document) -> Reading:
 def _check_fio_run(document: Document, job: Mapping[str, Any], options: Mapping[str, Any], place: str) -> None:
     if job.get("error"):
         document.fault(f"{place}/error", f"the job failed with error {job['error']}: expected 0")
-    wanted, ran = str(options.get("runtime", "")).removesuffix("s"), job.get("job_runtime")
-    if (
-        wanted.isdecimal()
-        and "time_based" in options
-        and isinstance(ran, int)
-        and ran < 1000 * _CUT_SHORT * int(wanted[:_DIGITS])
-    ):
-        document.fault(
-            f"{place}/job_runtime", f"a run cut short: expected {wanted[:_DIGITS]} s, found {ran / 1000:g} s"
-        )
+    wanted, ran = _RUNTIME.fullmatch(str(options.get("runtime", ""))), job.get("job_runtime")
+    if wanted and "time_based" in options and isinstance(ran, int):
+        seconds = int(wanted[1]) * _SECONDS[wanted[2].lower()]
+        if ran < 1000 * _CUT_SHORT * seconds:
+            document.fault(f"{place}/job_runtime", f"a run cut short: expected {seconds:g} s, found {ran / 1000:g} s")
 
 
 def _fio_metrics(document: Document, job: Mapping[str, Any], place: str) -> Iterator[Metric]:
@@ -155,6 +170,7 @@ _TITLE = re.compile(
 )
 _SHORT = {"REQUEST/RESPONSE": "RR", "CONNECT/REQUEST": "CRR"}
 _MBIT = "10^6bits/s"
+_COLUMN = re.compile(r"per sec|% ?\S+|\S+")  # in the line of units above the numbers
 _KEY = re.compile(r"([A-Z][A-Z_0-9]+)=(.*)$")
 
 
@@ -167,6 +183,7 @@ def read_netperf(document: Document) -> Reading:
     """netperf: the text of its classic tests, and the KEYWORD=value lines of `-- -k`. Names as in lkp-tests."""
     samples = Samples()
     test, at, unit = "", 0, ""  # of the run whose number is still to come
+    column = 0  # of the throughput; with -c and -C, the load of the processors follows
     keys: dict[str, str] = {}
     for number, line in document.lines:
         if match := _TITLE.search(line):
@@ -178,12 +195,16 @@ def read_netperf(document: Document) -> Reading:
             if match[1] in keys:
                 document.fault(f"line {number}", f"{match[1]} stands twice")
             keys[match[1]] = match[2]
-        elif _MBIT in line:
-            unit = "Throughput_Mbps"
-        elif "per sec" in line:
-            unit = "Throughput_tps"
-        elif unit and line.strip():
-            value = document.number(line.split()[-1], f"line {number}", lowest=0)
+        elif _MBIT in line or "per sec" in line:
+            unit = "Throughput_Mbps" if _MBIT in line else "Throughput_tps"
+            titles = _COLUMN.findall(line)
+            column = next(index for index, title in enumerate(titles) if _MBIT in title or title == "per sec")
+        elif unit and (cells := line.split()):
+            value = None
+            if column < len(cells):
+                value = document.number(cells[column], f"line {number}", lowest=0)
+            else:
+                document.fault(f"line {number}", f"expected the throughput in column {column + 1}, found {len(cells)}")
             if not test:
                 document.fault(f"line {number}", "expected the title of the test before its numbers")
             in_unit = "Mbit/s" if "M" in unit else "1/s"
@@ -212,6 +233,7 @@ def _of_keys(document: Document, keys: dict[str, str]) -> list[Test]:
 
 FORMATS = (
     Format("fio JSON", is_fio, read_fio),
-    Format("iperf3 JSON", is_iperf3, read_iperf3),
+    # Where a run has several streams it repeats what it knows of their sockets
+    Format("iperf3 JSON", is_iperf3, read_iperf3, repeats=("sock_bufsize", "sndbuf_actual", "rcvbuf_actual")),
     Format("netperf", is_netperf, read_netperf),
 )

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -100,7 +100,6 @@ def _perf_stat_row(document: Document, line: str, place: str) -> Iterator[tuple[
 # --- perf bench ---
 
 _PERF_BENCH_RUN = re.compile(r"# Running '?([\w-]+/[\w-]+)'? benchmark")
-_FUNCTION = re.compile(r"# function '([^']{1,60})'")
 _WORD = r"(\S+)"
 # What a line says: pattern, metric, unit, direction, and how many of what it counts in make one unit. `perf bench mem`
 # writes a rate in the largest unit that keeps it above 1, KB with a stray "d" (tools/perf/bench/mem-functions.c).
@@ -113,7 +112,23 @@ _PERF_BENCH_LINES = (
     (re.compile(r"^\s*([^\sd]+)d? KB/sec\b"), "GB_per_sec", "GB/s", HIGHER, 1 << 20),
     (re.compile(rf"^\s*{_WORD} bytes/sec\b"), "GB_per_sec", "GB/s", HIGHER, 1 << 30),
     (re.compile(rf"^Averaged {_WORD} operations/sec"), "ops_per_sec", "ops/s", HIGHER, 1),
-    (re.compile(rf"^(?:Requeued|Wokeup|Woke up) .* in {_WORD} ms\b"), "time_ms", "ms", LOWER, 1),
+    (re.compile(rf"^(?:Requeued|Wokeup|Woke up|Avg per-thread latency) .* in {_WORD} ms\b"), "time_ms", "ms", LOWER, 1),
+    (re.compile(rf"^ ?\S+,\s+{_WORD}, GB/sec,\s+total-speed\b"), "GB_per_sec", "GB/s", HIGHER, 1),  # numa
+)
+# The same where the line names what it counts: epoll/ctl, the benchmarks of perf itself, mem/find_bit
+_PERF_BENCH_NAMED = (
+    (re.compile(rf"^Averaged {_WORD} (?P<name>[A-Z]+) operations "), "ops", "ops", HIGHER),
+    (re.compile(rf"^\s*Average (?P<name>[\w -]+?) took:\s+{_WORD} usec\b"), "us", "us", LOWER),
+    (re.compile(rf"^\s*Average (?P<name>[\w -]+?) took:\s+{_WORD} ms\b"), "ms", "ms", LOWER),
+)
+# How much is done, which perf says before the numbers
+_PERF_BENCH_LOADS = (
+    re.compile(r"^# function '(?P<function>[^']{1,60})'"),
+    re.compile(r"^# (?P<groups>\d+) groups == \d+ (?P<mode>\w+) run"),
+    re.compile(r"^# Executed (?P<operations>\d+) "),
+    re.compile(r"^# Copying (?P<size>\S+) bytes"),
+    re.compile(r"^Run summary \[PID \d+\]: (?:blocking on |Requeuing )?(?P<threads>\d+) threads"),
+    re.compile(r"^\d+ operations (?P<set>\d+) bits set of (?P<bits>\d+) bits"),
 )
 
 
@@ -127,32 +142,60 @@ def read_perf_bench(document: Document) -> Reading:
     Each `# Running 'sched/pipe' benchmark:` begins a run; equal benchmarks in one file are samples of each other.
     """
     samples = Samples()
-    name, function, started, has_number = "", "", 0, True
+    name, started, has_number = "", 0, True
+    params: dict[str, str] = {}
     for number, line in document.lines:
         if match := _PERF_BENCH_RUN.search(line):
             if not has_number:
-                document.fault(f"line {started}", f"{name}: a run cut short: expected its numbers, found another run")
-            name, function, started, has_number = match[1], "", number, False
-        elif match := _FUNCTION.match(line.strip()):
-            function = match[1]
-        elif name:
-            for pattern, metric, unit, direction, per_unit in _PERF_BENCH_LINES:
-                if match := pattern.match(line):
-                    has_number = True
-                    suite, params = f"perf-bench-{name.replace('/', '-')}", {"function": function} if function else {}
-                    value = document.number(match[1], f"line {number}", above=0)
-                    scaled = None if value is None else value / per_unit
-                    samples.add(suite, params, f"{suite}.{metric}", scaled, unit, direction)
-                    break
+                document.fault(
+                    f"line {started}",
+                    f"{name}: expected its numbers, found another run: cut short, or a benchmark that isn't known here",
+                )
+            name, params, started, has_number = match[1], {}, number, False
+        elif loads := [match for pattern in _PERF_BENCH_LOADS if (match := pattern.match(line.strip()))]:
+            params |= loads[0].groupdict()
+        elif name and (row := _perf_bench_number(document, line, f"line {number}")):
+            has_number = True
+            metric, value, unit, direction = row
+            suite = f"perf-bench-{name.replace('/', '-')}"
+            samples.add(suite, params, f"{suite}.{metric}", value, unit, direction)
     if not has_number:
-        document.fault(f"line {started}", f"{name}: a run cut short: expected its numbers, found the end of the file")
+        document.fault(
+            f"line {started}",
+            f"{name}: expected its numbers, found none: a run cut short, or a benchmark that isn't known here",
+        )
     return Reading(tuple(samples.tests()), tool="perf bench")
+
+
+def _perf_bench_number(document: Document, line: str, place: str) -> tuple[str, float | None, str, str] | None:
+    """Return metric, value, unit and direction of a line with a number."""
+    for pattern, metric, unit, direction, per_unit in _PERF_BENCH_LINES:
+        if match := pattern.match(line):
+            value = document.number(match[1], place, above=0)
+            return metric, None if value is None else value / per_unit, unit, direction
+    for pattern, metric, unit, direction in _PERF_BENCH_NAMED:
+        if match := pattern.match(line):
+            name = "_".join(match["name"].lower().split())
+            number = next(text for text in match.groups() if text != match["name"])
+            return f"{name}_{metric}", document.number(number, place, above=0), unit, direction
+    return None
 
 
 # --- sysbench ---
 
 _BEGIN = re.compile(r"^sysbench (\d[\w.-]*)")
-_THREADS = re.compile(r"^Number of threads: (\d+)")
+_LOADS = (
+    re.compile(r"^Number of threads: (?P<threads>\d+)"),
+    re.compile(r"^Prime numbers limit: (?P<prime>\d+)"),
+    re.compile(r"^\s+block size: (?P<block>\S+)"),
+    re.compile(r"^\s+operation: (?P<operation>\w+)"),
+    re.compile(r"^\s+scope: (?P<scope>\w+)"),
+    re.compile(r"^Block size (?P<block>\S+)"),
+    re.compile(r"^(?P<size>\S+) total file size"),
+    re.compile(r"^Using (?P<mode>\w+) I/O mode"),
+    re.compile(r"^Doing (?P<operation>[\w/ ()-]{1,60}?) test\b"),
+)
+_EVENTS = re.compile(r"^\s*total number of events:\s+(\d+)")
 _AMOUNT = r"([^\s()]+)"
 # Which test it is, by a line that only this one prints
 _KINDS = (
@@ -173,7 +216,7 @@ _SYSBENCH_LINES = (
     (re.compile(rf"^\s*fsyncs/s:\s+{_AMOUNT}"), "fsyncs_per_sec", "1/s", HIGHER),
     (re.compile(rf"^\s*read, MiB/s:\s+{_AMOUNT}"), "read_MiB_per_sec", "MiB/s", HIGHER),
     (re.compile(rf"^\s*written, MiB/s:\s+{_AMOUNT}"), "written_MiB_per_sec", "MiB/s", HIGHER),
-    (re.compile(r"^\s*total time:\s+(\S+?)s$"), "total_time", "s", LOWER),
+    (re.compile(r"^\s*(?:total time|time elapsed):\s+(\S+?)s$"), "total_time", "s", LOWER),
     (re.compile(rf"^\s*avg:\s+{_AMOUNT}"), "latency_avg_ms", "ms", LOWER),
     (re.compile(rf"^\s*95th percentile:\s+{_AMOUNT}"), "latency_95th_ms", "ms", LOWER),
     (re.compile(rf"^\s*99th percentile:\s+{_AMOUNT}"), "latency_99th_ms", "ms", LOWER),
@@ -185,19 +228,14 @@ def is_sysbench(document: Document) -> bool:
 
 
 def read_sysbench(document: Document) -> Reading:
-    """sysbench 1.0: its text, one run or several after each other."""
+    """sysbench 1.0 and 1.1: its text, one run or several after each other."""
     samples, versions = Samples(), set()
     for version, start, lines in _sysbench_runs(document):
         versions.add(version)
-        params, is_whole = {"test": "unknown"}, False
+        params, is_whole = _sysbench_load(lines), False
         found: dict[tuple[str, str, str], float | None] = {}
         for number, line in lines:
-            is_whole = is_whole or line.startswith("General statistics:")
-            if match := _THREADS.match(line):
-                params["threads"] = match[1]
-            for mark, kind in _KINDS:
-                if mark in line:
-                    params["test"] = kind
+            is_whole = is_whole or line.startswith("General statistics:") or "time elapsed:" in line
             for pattern, metric, unit, direction in _SYSBENCH_LINES:
                 if match := pattern.match(line):
                     found[metric, unit, direction] = document.number(match[1], f"line {number}", lowest=0)
@@ -209,6 +247,25 @@ def read_sysbench(document: Document) -> Reading:
     if len(versions) > 1:
         document.fault("", f"expected one version of sysbench, found {', '.join(sorted(versions))}")
     return Reading(tuple(samples.tests()), tool=f"sysbench {min(versions, default='')}".strip())
+
+
+def _sysbench_load(lines: Sequence[tuple[int, str]]) -> dict[str, str]:
+    """Return which test ran, and with what. The mutex and threads tests print the same; in the former, each thread has
+    one event.
+    """
+    params, events = {"test": "unknown"}, ""
+    for _, line in lines:
+        for pattern in _LOADS:
+            if match := pattern.match(line):
+                params |= match.groupdict()
+        for mark, kind in _KINDS:
+            if mark in line:
+                params["test"] = kind
+        if match := _EVENTS.match(line):
+            events = match[1]
+    if params["test"] == "unknown" and events:
+        params["test"] = "mutex" if events == params.get("threads") else "threads"
+    return params
 
 
 def _sysbench_runs(document: Document) -> Iterator[tuple[str, int, list[tuple[int, str]]]]:

@@ -7,6 +7,7 @@ import re
 import statistics
 from collections.abc import Callable
 from contextlib import suppress
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from bot.results.formats.benchmark_files import (
     File,
     RunContext,
     compare,
+    is_version,
     of_kernel,
     parse,
     read_file,
@@ -469,6 +471,9 @@ def test_what_was_measured_differently_is_compared_and_doubted() -> None:
     result = compare(ABOUT, [fio(100)], [other], "x")
     assert "the parent was measured with fio-3.33, the culprit with fio-3.36" in result.doubt
     assert "bs 4k and 64k" in result.doubt
+    newer = File("n.json", fio(101).text.replace("fio-3.33", "fio-3.36"))
+    mixed = compare(ABOUT, [fio(100), newer], [newer, fio(90)], "x").doubt
+    assert mixed == "different versions of a tool: each kernel was measured with fio-3.33, fio-3.36"
 
 
 def test_all_faults_of_all_files_and_of_the_options_are_told_at_once() -> None:
@@ -597,6 +602,108 @@ def test_a_time_of_google_benchmark_is_in_ns_whatever_unit_its_benchmark_has() -
     )
     assert (before.unit, after.unit) == ("ns", "ns")
     assert after.samples == pytest.approx([1000 * sample for sample in before.samples])
+
+
+STREAM = """\
+MIGRATED TCP STREAM TEST from 0.0.0.0 () port 0 AF_INET to 10.0.0.2 () port 0 AF_INET : demo
+Recv   Send    Send                          Utilization       Service Demand
+Socket Socket  Message  Elapsed              Send     Recv     Send    Recv
+Size   Size    Size     Time     Throughput  local    remote   local   remote
+bytes  bytes   bytes    secs.    10^6bits/s  % S      % S      us/KB   us/KB
+
+131072  16384  16384    10.00      9414.00   4.02     12.10    0.140   0.421
+"""
+PINGPONG = """\
+MIGRATED TCP REQUEST/RESPONSE TEST from 0.0.0.0 () port 0 AF_INET to 10.0.0.2 () port 0 AF_INET : first burst 0
+bytes  bytes  bytes   bytes  secs.   per sec  % S    % S    us/Tr   us/Tr
+
+16384  87380  1       1      10.00   24012.00  10.21  11.02  34.017  36.712
+16384  87380
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        (STREAM, "netperf.Throughput_Mbps", 9414.0),
+        (PINGPONG, "netperf.Throughput_tps", 24012.0),
+        ("# Running 'epoll/ctl' benchmark:\n\nAveraged 148224 ADD operations (+- 2%)\n", "*.add_ops", 148224.0),
+        (
+            "# Running 'internals/kallsyms-parse' benchmark:\n  Average kallsyms__parse took: 89.1 ms (+- 1 ms)\n",
+            "*",
+            89.1,
+        ),
+        (
+            "# Running 'futex/wake-parallel' benchmark:\nAvg per-thread latency (waking 1/2) in 0.02 ms (+-3%)\n",
+            *("*.time_ms", 0.02),
+        ),
+        ("# Running 'numa/mem' benchmark:\n main,      3.229, GB/sec,         total-speed\n", "*.GB_per_sec", 3.229),
+        (
+            "KTAP version 1\n1..1\n# crc_benchmark: len=16: 2934 MB/s\nok 1 crc_benchmark\n",
+            *("kselftest.crc_benchmark_len_16", 2934.0),
+        ),
+        (
+            "sysbench 1.1.0-bd4b418 (using LuaJIT)\nNumber of threads: 8\n\nThroughput:\n"
+            "    events/s (eps):  1666.5\n    time elapsed:  60.0s\n    total number of events: 100001\n",
+            *("sysbench.events_per_sec", 1666.5),
+        ),
+    ],
+)
+def test_the_number_of_a_benchmark_is_read_in_each_of_its_forms(text: str, name: str, value: float) -> None:
+    numbers = {one.name: one.samples for test in read_file(File("x.txt", text)).tests for one in test.metrics}
+    assert [samples for key, samples in numbers.items() if fnmatch(key, name)] == [(value,)]
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("sysbench-cpu.txt", "limit: 10000", "limit: 20000"),
+        ("sysbench-memory.txt", "operation: write", "operation: read"),
+        ("perf-bench-mem-memcpy.txt", "# Copying 1MB bytes", "# Copying 4MB bytes"),
+        ("fio-1.json", '"bs" : "4k"', '"bs" : "4k", "sync" : "1"'),
+        ("fio-1.json", '"bs" : "4k"', '"bssplit" : "4k/50:64k/50"'),
+    ],
+)
+def test_other_work_is_another_test(name: str, old: str, new: str) -> None:
+    before = read_file(file(name)).tests
+    after = read_file(file(name, lambda text: text.replace(old, new))).tests
+    assert {str(test.params) for test in before} != {str(test.params) for test in after}
+
+
+def test_the_mutex_and_threads_tests_of_sysbench_are_not_one() -> None:
+    head = "sysbench 1.0.20 (using LuaJIT)\nNumber of threads: 2\n\nGeneral statistics:\n    total time: 1.0s\n"
+    texts = (f"{head}    total number of events:  {events}\n" for events in (2, 399))
+    tests = [read_file(File("x.txt", text)).tests[0].params["test"] for text in texts]
+    assert tests == ["mutex", "threads"]
+
+
+def test_a_curve_through_sizes_is_no_run_of_a_benchmark() -> None:
+    fit = {"name": "BM_Fill_BigO", "run_name": "BM_Fill", "run_type": "aggregate", "aggregate_name": "BigO"}
+    whole = json.loads(file("google-benchmark.json").text)
+    whole["benchmarks"] += [fit, {**fit, "name": "BM_Fill_RMS", "aggregate_name": "RMS"}]
+    with_fit = read_file(File("x.json", json.dumps(whole)))
+    assert with_fit.tests == read_file(file("google-benchmark.json")).tests
+
+
+def test_what_iperf3_repeats_of_its_sockets_is_no_fault() -> None:
+    start = '"start": {\n    "sock_bufsize": 0, "sock_bufsize": 0,'
+    tests = read_file(file("iperf3-tcp.json", lambda text: re.sub(r'"start":\s*{', start, text, count=1))).tests
+    assert tests == read_file(file("iperf3-tcp.json")).tests
+
+
+@pytest.mark.parametrize("more", ["\n{}", '\n{"fio version": "fio-3.33", "jo', "}}}", "\n[1]"])
+def test_a_file_with_more_json_behind_its_run_is_refused(more: str) -> None:
+    ((place, why),) = faults("fio-1.json", (file("fio-1.json").text, file("fio-1.json").text.rstrip() + more))
+    assert place.startswith("line ")
+    assert why == "expected one run a file, found more JSON behind it"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [("6.1.0-44-amd64", True), ("6.11.3-arch1-1", True), ("v6.12-rc3", True), ("6.12", True), ("a1b2c3d4e5f6", False)],
+)
+def test_a_version_is_no_commit(name: str, is_one: bool) -> None:
+    assert is_version(name) is is_one
 
 
 def test_netperf_has_one_unit_in_both_of_its_forms() -> None:
