@@ -142,6 +142,8 @@ def why_held(
         yield result.uncertainty
     if result.doubt:
         yield result.doubt
+    if is_watched(data.metric, result.runs[0].suite):
+        yield f"{data.metric} is what a monitor saw of the machine, and nothing of the benchmark moved beyond chance"
     yield from _why_chance(headline, measured)
     yield from _other_machines(result, machines)
     if not same_unit(data.unit, headline.metric.unit):
@@ -422,7 +424,10 @@ def grade(results: Sequence[Result], rows: ResultCatalog) -> list[list[GradedMea
     ]
 
 
-_FEW_METRICS = 10  # beside the key metrics; up to so many, the lab's headline was not picked because it moved most
+# Metrics beside the key ones. Up to so many, the lab's headline was not picked because it moved most; up to a few more
+# its runs need an order beyond chance, but need not be beyond that of all others.
+_NO_CHOICE = 3
+_FEW_METRICS = 10
 
 
 def headline_of(measured: Iterable[GradedMeasurement]) -> GradedMeasurement:
@@ -447,8 +452,8 @@ def _corrected_for_number(measured: Sequence[GradedMeasurement], suite: str) -> 
         name = entry.data.metric
         stated = entry.metric.key
         own = "key" if (is_key(name, suite) if stated is None else stated) else "other"
-        is_watching = is_monitor(name) and not name.startswith(f"{suite}.")
-        families["monitor" if entry.data.role == "monitor" or is_watching else own].append(number)
+        is_watching = entry.data.role == "monitor" or is_watched(name, suite)
+        families["monitor" if is_watching else own].append(number)
     graded = list(measured)
     for name, numbers in families.items():
         correct = family_wise if name == "key" else false_discovery
@@ -459,10 +464,16 @@ def _corrected_for_number(measured: Sequence[GradedMeasurement], suite: str) -> 
     others = families["other"]
     by_order = false_discovery([_p_by_order(measured[number]) for number in others])
     for number, p in zip(others, by_order, strict=True):
-        is_chosen = number != named or len(others) > _FEW_METRICS
-        if is_chosen and p is not None:
+        if number == named and len(others) <= _FEW_METRICS:
+            p = _p_by_order(measured[number]) if len(others) > _NO_CHOICE else None
+        if p is not None:
             graded[number] = replace(graded[number], order_p=p)
     return _with_headline(graded, families, named, suite)
+
+
+def is_watched(metric: str, suite: str) -> bool:
+    """Whether a metric is by a monitor that ran beside a suite, and not by the suite itself."""
+    return is_monitor(metric) and not metric.startswith(f"{suite}.")
 
 
 def _with_headline(
