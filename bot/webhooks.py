@@ -155,7 +155,7 @@ def _queue(webhook: Webhook, base_url: str, now: datetime) -> None:
     news = event_log.recorded_between(webhook.created_at, webhook.events_until, now).filter(~Exists(queued))
     if webhook.query:
         news = news.filter(report__in=matching(parse(webhook.query)))
-    related, last = news.select_related("report__culprit", "report__tree").order_by("pk"), 0
+    related, last = event_log.with_trust(news.select_related("report__culprit", "report__tree").order_by("pk")), 0
     while events := list(related.filter(pk__gt=last)[:AT_ONCE]):
         by_metric = directions()
         rows = []

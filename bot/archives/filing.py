@@ -619,7 +619,7 @@ class MailFiler:
         links = find_links(named, self.settings.base_url)
         ids = [*(link.message_id for link in links), *message_ids(named)]
         tags = [*(link.page for link in links), *(self.known.by_message.get(message_id, "") for message_id in ids)]
-        if sha := next((self._rows[tag].culprit.sha10 for tag in tags if tag in self._rows), ""):
+        if sha := next((self._rows[tag].culprit.sha[:10] for tag in tags if tag in self._rows), ""):
             return sha
         sha = next((link.page for link in links if link.page), "") or named_sha(named)[0]
         # Two queries, each by an index: one OR over three tables would read all reports
@@ -627,7 +627,7 @@ class MailFiler:
         by_mail = Report.objects.filter(Q(messages__message_id__in=ids) | Q(outgoing__message_id__in=ids)).distinct()
         for reports in (by_sha, by_mail) if ids else (by_sha,):
             if len(rows := reports.select_related("culprit")[:2]) == 1:
-                return rows[0].culprit.sha10
+                return rows[0].culprit.sha[:10]
         return sha or _report_named(unquoted(named)) or named[:200]
 
     def _checked(self, reading: Reading, tag: str) -> Reading:
@@ -723,9 +723,9 @@ def _is_recent(reading: Reading, source: RawMessage) -> bool:
 def _report_named(text: str) -> str:
     """Return the culprit of the report with this subject, or whose culprit has this title; "" for none or several."""
     if (sha := read_subject(text).sha) and (begins := Report.objects.filter(culprit__sha__startswith=sha)[:2]):
-        return begins[0].culprit.sha10 if len(begins) == 1 else ""
+        return begins[0].culprit.sha[:10] if len(begins) == 1 else ""
     titled = Report.objects.filter(culprit__title__iexact=bare_title(text)).select_related("culprit")[:2]
-    return titled[0].culprit.sha10 if len(titled) == 1 else ""
+    return titled[0].culprit.sha[:10] if len(titled) == 1 else ""
 
 
 def _without_words(effect: Effect) -> Effect:

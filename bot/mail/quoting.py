@@ -320,12 +320,7 @@ def _older_mail_may_begin(lines: Sequence[str], number: int, last_patch: int) ->
     following = _next_line(lines, number + 1)
     ends_in_colon = line.rstrip().endswith((":", "："))
     if following < len(lines) and _QUOTE.match(lines[following]):
-        # Above a marked quote stands its attribution. With an empty line between and words above, the quote may be
-        # the beginning of the older mail, as Yahoo and Outlook leave it.
-        attribution = _paragraph_above(lines, number)
-        words_above = any(entry.strip() for entry in lines[: number + 1 - len(attribution)])
-        is_set_off = following > number + 1 and ends_in_colon and words_above
-        return is_set_off and bool(_MAILBOX.search(" ".join(attribution)))
+        return following > number + 1 and ends_in_colon and _attributes_what_follows(lines, number)
     if ends_in_colon:  # an attribution, of up to four lines
         above = " ".join(_paragraph_above(lines, number))[-_TELLING:]
         tells = _has_mailbox(above) or bool(_CLOCK.search(above) or _YEAR_AND_DAY.search(line)) or _has_moment(above)
@@ -343,6 +338,16 @@ def _older_mail_may_begin(lines: Sequence[str], number: int, last_patch: int) ->
         if _has_moment(both) or (is_block and _has_mailbox(both)):
             return True
     return bool((_WEEKDAY.search(line) or _has_moment(line)) and _WROTE_AT_END.search(line))
+
+
+def _attributes_what_follows(lines: Sequence[str], number: int) -> bool:
+    """Whether the attribution that ends in this line may be that of all below. Above a marked quote stands its own
+    attribution; with an empty line between and words above, the quote may be the beginning of the older mail, as Yahoo
+    and Outlook leave it.
+    """
+    attribution = _paragraph_above(lines, number)
+    words_above = (lines[above].strip() for above in range(number - len(attribution), -1, -1))
+    return bool(_MAILBOX.search(" ".join(attribution))) and any(words_above)
 
 
 def _is_quoted_attribution(lines: Sequence[str], number: int) -> bool:

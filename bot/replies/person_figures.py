@@ -142,6 +142,8 @@ KERNEL = (  # "6.12", "v6.12-rc2", "5.15.y", "3.10.0-957.1.3.el7"; not within an
     r"(?<!\w)(?<!\w\.)v?(?:2\.6\.\d{1,2}(?:\.\d{1,2})?|[3-9]\.\d{1,2}(?:\.\d{1,3})?)"
     r"(?:\.[xy]\b)?(?:-rc\d{0,2})?(?:-\d[\w.]*\.(?:el|eln|fc)\d+\w*)?\+?"
 )
+_NEXT = r"next-\d{8}"
+_RANGE_END = rf"(?:{KERNEL}|{_NEXT}|[0-9a-f]{{8,40}}\b)"  # of a range
 _DISTRO = (
     r"(?:CentOS|RHEL|Ubuntu|Debian|Fedora|SLES|openSUSE|Amazon Linux|Rocky(?: Linux)?|AlmaLinux) ?\d{1,2}(?:\.\d{1,2})?"
 )
@@ -189,9 +191,19 @@ _SINCE = re.compile(
 
 def _versions(mail: MailText, introduced: str) -> tuple[Fact, Fact]:
     """Return the last good and the first bad version that the mail names."""
-    if pair := re.match(rf"\^?\s*(?P<good>{KERNEL})\.\.\.?(?P<bad>{KERNEL})", introduced, re.I):
-        sentence = f"introduced: {introduced}"
+    sentence = f"introduced: {introduced}"
+    if pair := re.match(rf"\^?\s*(?P<good>{_RANGE_END})\.\.\.?(?P<bad>{_RANGE_END})", introduced, re.I):
         return Fact(pair["good"], sentence), Fact(pair["bad"], sentence)
+    if only := re.fullmatch(rf"\^?\s*({KERNEL}|{_NEXT})\s*", introduced, re.I):
+        good, bad = _compared_versions(mail)
+        return (good if bad.value.lower().removeprefix("v") == only[1].lower().removeprefix("v") else UNKNOWN), Fact(
+            only[1], sentence
+        )
+    return _compared_versions(mail)
+
+
+def _compared_versions(mail: MailText) -> tuple[Fact, Fact]:
+    """Return the last good and the first bad version by the mail's words."""
     subject = mail.subject.translate(_QUOTES)
     texts = (subject, *(text for text in mail.sentences if LOSS.search(text)), *mail.sentences)
     since = _SINCE.search(subject)
@@ -412,10 +424,11 @@ _SAME_UNIT = re.compile(
     r" ?(?P<unit2>(?P=unit))(?![\w/])",
     re.I,
 )
+_WHOLE = 100  # per cent: nothing loses more
 _TENS = ("ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _WORDS = {word: 10 * number for number, word in enumerate(_TENS, 1)}
 _STATED = re.compile(
-    r"(?P<number>~?\d{1,3}(?:\.\d{1,2})?(?:\s?[-~]\s?\d{1,3}(?:\.\d+)?)?|"
+    r"(?P<number>(?<![\w.])~?\d{1,3}(?:\.\d{1,2})?(?:(?:\s[-~]\s|[-~])\d{1,3}(?:\.\d+)?)?|"
     rf"{'|'.join(_TENS)})\s?(?:%|per ?cent)(?!\s?(?:of )?(?:cpu|busy|idle|utili[sz]|usage|load|full))",
     re.I,
 )
@@ -546,6 +559,8 @@ def _stated(sentence: str) -> tuple[Fact, float] | None:
         number = re.sub(r"\s*[-~]\s*", "-", match["number"].lower().lstrip("~"))
         value = float(_WORDS.get(number, 0)) or float(number.rpartition("-")[2])
         rises = _RISES.search(around) and not re.search(r"drop|decreas|fell|degrad|regress|slow", around, re.I)
+        if value > _WHOLE and not rises:
+            continue  # "900% slower" is a time that rose
         shown = str(_WORDS.get(number, number))
         return Fact(f"{'+' if rises else '-'}{shown} %", sentence), value if rises else -value
     return None
@@ -583,7 +598,7 @@ def _pair(text: str) -> tuple[Fact, float | None] | None:
             continue
         if _IS_DISTRO.search(text[: match.start("old" if groups.get("old") else "old2")]):
             continue
-        if re.match(r"\d\.\d{1,2}(?:\.|\Z)", old) and not unit:
+        if re.match(r"\d\.\d{1,2}(?:\.|\Z)", old) and not (groups.get("unit") or groups.get("unit3")):
             continue  # versions
         if not unit and not (LOSS.search(text) or groups.get("old2")):
             continue
@@ -605,7 +620,7 @@ def _value(number: str) -> float:
     return float(plain.removesuffix("k")) * (1000 if plain.endswith("k") else 1)
 
 
-_QUANTITY = re.compile(
+_QUANTITY = re.compile(  # "4k" is a size within a name, and a figure at its beginning
     r"(?<![\w/])((?:(?!(?:a|an|the|of|in|on|our|my|we|i|and|or|with|to|for|is|are|that|this|its?|see|seen|seeing"
     r"|some|any|by|from|when|while|little|less|more|extra|average|mean|consistent\w*|achieved|sharp|weird|very|much"
     r"|significant\w*|huge|severe\w*|serious\w*"
@@ -613,7 +628,8 @@ _QUANTITY = re.compile(
     r"|good|better|best|bad|worse"
     r"|poor|slow\w*|fast\w*|low\w*|high\w*|degraded|reduced|decreased|improved|overall|same|expected|terrible"
     r"|running|showing|getting|having|experienc\w*|report\w*|noticed?|observed?|regression|degradation|drops?"
-    r"|cause[sd]?|at|around|score|was|were|if|both|affect\w*|impact\w*)\b|\d+x |\w+/s(?:ec)? )\w[\w/+-]{1,19} ){0,3})"
+    r"|cause[sd]?|at|around|score|was|were|if|both|affect\w*|impact\w*)\b|\w+/s(?:ec)? )"
+    r"[^\W\d][\w/+-]{1,19} (?:\d{1,3}[km] )?){0,3})"
     r"\b(iops|throughput|bandwidth|latenc(?:y|ies)|speeds?|scores?|delay|[ftq]ps|frames per second|battery life"
     r"|(?:boot|start|startup|run|execution|compil\w+|build|elapsed|response|load\w*|resume|suspend|completion|wall|copy"
     r"|mount|query|access|processing|rebuild|sync|sys(?:tem)?) times?(?! out\b)|runtime"

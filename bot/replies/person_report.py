@@ -83,7 +83,11 @@ def culprit_named(reading: Reading) -> tuple[Fact, Fact]:
     return _short(sha), _short(title)
 
 
-_BISECTED = re.compile(r"bisect|first bad|\bintroduced(?:: | by )", re.I)
+_BISECTED = re.compile(
+    r"bisect|first bad|\bintroduced(?:: | by )|\bculprit (?:is|was|seems|turned)\b|\bto blame\b"
+    r"|\brevert\w* .{0,200}\b(?:restor\w+|recover\w*|cures?|cured|(?:is|are|was|were|brings?|brought) back)\b",
+    re.I,
+)
 
 
 def subsystem_by_title_or_list(report: PersonReport, mail: ParsedMail) -> str:
@@ -215,7 +219,7 @@ _SEVEN = r"(?=[0-9a-f]{0,6}[a-f])(?=[0-9a-f]{0,6}\d)[0-9a-f]{7}"
 _SHORT = rf'(?<=commit ){_SEVEN}(?= ?\(")|(?:(?<=introduced by )|(?<=caused by )|(?<=bisected to )){_SEVEN}'
 _PREFIX = r"[\w./+-]{2,30}(?:, ?[\w./+-]+)*: "  # what a commit's title begins with
 _NAMED = re.compile(
-    rf"(?:(?<![\w./=-])|(?<=[;&?]h=)|(?<=[;&?]id=))(?:commit[: ]+)?\[?({_SHA}|{_SHORT})\]?(?![\w/-])"
+    rf"(?:(?<![\w./=-])|(?<=[;&?]h=)|(?<=[;&?]id=))(?:commit[: ]+)?\[?({_SHA}|{_SHORT})\]?(?![\w/-]|\.\.)"
     r"""(?:\s*\(\s?"(.{3,160}?)"\s?\)|\s*\((.{3,160}?)\)(?=\W|\Z)|\s*[,:]?\s*"([^"]{8,160})\""""
     rf'| ((?:{_PREFIX}|Revert ")[^\n]{{8,140}}?)(?=\.? ?\Z| git bisect| #))?',
     re.I,
@@ -291,13 +295,14 @@ def _culprit(mail: MailText, introduced: str) -> tuple[Fact, Fact, Fact, tuple[s
     for candidate in candidates:
         if candidate.title and not candidate.title.lower().startswith("merge "):
             titles.setdefault(candidate.sha.lower(), Fact(bare_title(candidate.title), candidate.sentence))
-    if named := re.match(rf"\^?\s*({_SHA})\b", introduced, re.I):
+    if named := re.match(rf"\^?\s*({_SHA})\b(?!\.\.)", introduced, re.I):
         candidates.append(_Candidate(20, 0, named[1], "", f"introduced: {introduced}"))
     likely = sorted((one for one in candidates if one.points >= 2), key=lambda one: (-one.points, -one.earliness))
     if not likely:
         blamed = ((text, _TITLE_ALONE.search(text)) for text in mail.all if _BLAMES.search(text))
         alone = next((Fact(match[1], text) for text, match in blamed if match), UNKNOWN)
-        return UNKNOWN, alone, UNKNOWN, ()
+        by_command = re.fullmatch(rf'\^?\s*["\u201c]?((?:{_PREFIX}|Revert ")[^\n]{{8,140}}?)["\u201d]?\s*', introduced)
+        return UNKNOWN, Fact(by_command[1], f"introduced: {introduced}") if by_command else alone, UNKNOWN, ()
     sha = likely[0].sha.lower()
     shas = [candidate.sha.lower() for candidate in candidates]
     same = [other for other in shas if other.startswith(sha[:8]) or sha.startswith(other)]

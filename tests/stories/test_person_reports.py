@@ -267,6 +267,14 @@ def test_two_peoples_reports_of_one_regression_are_joined_by_one_click(world: Wo
     assert 'id="same"' not in triager.get(f"/report/{first.culprit.sha}/").content.decode()
 
 
+def test_a_report_that_nobody_bisected_can_have_duplicates(world: World) -> None:
+    first, report = open_report(world)
+    second, other = open_report(world, MARIA)
+    post(world, MARIA, f"#regzbot dup-of: https://lore.kernel.org/r/{first}", to=second)
+    assert Event.objects.get(report=other, kind="duplicate").remark == report.culprit.sha[:10]
+    assert Report.objects.get(pk=other.pk).state == "duplicate"
+
+
 def test_a_rejected_offer_stays_rejected(world: World, triager: Client) -> None:
     first = post(world, PAT, SLOW, subject="performance regression in 9.1-rc2: fio reads")
     triager.post(f"/review/offers/{OfferedReport.objects.get().pk}/", {"decision": "reject"})

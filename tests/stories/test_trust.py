@@ -370,6 +370,11 @@ def test_who_wrote_it_is_shown(forged_mail_world: World, client: object) -> None
     culprit = Report.objects.get(pk=report.pk).culprit
     page = client.get(f"/report/{culprit.sha}/").content.decode()  # type: ignore[attr-defined]
     assert "verified by dkim dev.example" in page
+    as_json = client.get(f"/report/{culprit.sha}.json").json()  # type: ignore[attr-defined]
+    answer = next(event for event in as_json["events"] if event["kind"] == "responded")
+    assert answer["trust"] == "pass"
+    listed = client.get(f"/api/v1/events?report={culprit.sha}").json()  # type: ignore[attr-defined]
+    assert {event["kind"]: event["trust"] for event in listed}["responded"] == "pass"
 
 
 @pytest.mark.django_db

@@ -96,7 +96,9 @@ class FindingShape(Schema):
 
 
 class EventShape(Schema):
-    """One event of a report's log. `evidence`: the mail, commit, result or person that says so."""
+    """One event of a report's log. `evidence`: the mail, commit, result or person that says so; `trust`: whether the
+    author of that mail is verified (pass, fail or none), "" if no mail says so.
+    """
 
     report: str
     key: str
@@ -109,6 +111,7 @@ class EventShape(Schema):
     tree: str
     remark: str
     reverses: str
+    trust: str
 
 
 class MessageShape(Schema):
@@ -152,7 +155,8 @@ class CurveShape(Schema):
 
 class SuggestionShape(Schema):
     """What a reading, a commit or a curve suggests. `certainty`: how likely it is right, in per cent, if that is known;
-    `decision`: open, accepted, rejected or changed; withdrawn if it would change nothing any more.
+    `trust`: whether the author of the mail is verified (pass, fail or none), "" without a mail; `decision`: open,
+    accepted, rejected or changed; withdrawn if it would change nothing any more.
     """
 
     id: int
@@ -161,6 +165,7 @@ class SuggestionShape(Schema):
     at: datetime
     by: str
     message_id: str
+    trust: str
     quote: str
     rule: str
     certainty: int | None
@@ -267,7 +272,7 @@ class JobShape(Schema):
 # All that `event_json` depends on.
 EVENT_VERSION = (
     "pk", "report__culprit__sha", "occurred_at", "role", "message_id", "commit", "result", "actor",
-    "key", "kind", "title", "tag", "tree", "remark", "reverses",
+    "key", "kind", "title", "tag", "tree", "remark", "reverses", "trust",
 )  # fmt: skip
 
 
@@ -277,7 +282,7 @@ def shaped(shape: type[Schema], row: Model, **made: object) -> dict[str, Any]:
 
 
 def event_json(event: Event) -> dict[str, Any]:
-    """Return an event as JSON."""
+    """Return an event, of a query `event_log.with_trust`, as JSON."""
     evidence = event.message_id or event.commit or event.result or event.actor
     sha = event.report.culprit.sha
     return shaped(EventShape, event, report=sha, at=event.occurred_at, by=event.role, evidence=evidence)

@@ -59,7 +59,7 @@ from tracker.models import (
 from tracker.pages.http import ApiError
 from tracker.pages.report_json import FINDING_VERSION, REPORT_VERSION, directions, finding_json, report_json
 from tracker.pages.triage.filters import TriageQuery
-from tracker.services import lab_jobs
+from tracker.services import event_log, lab_jobs
 from tracker.services.accounts import SEND, Scope
 
 # --- Outgoing mail ---
@@ -199,7 +199,7 @@ def findings(request: HttpRequest) -> HttpResponse:
 @_list("/events", shapes.EventShape, "report")
 def events(request: HttpRequest) -> HttpResponse:
     """Events of all reports, or of those with `report=SHA`, in the order in which they were recorded."""
-    rows = _of_report(request, Event.objects.select_related("report__culprit"))
+    rows = event_log.with_trust(_of_report(request, Event.objects.select_related("report__culprit")))
     return page(request, rows, shapes.event_json, shapes.EventShape, PageVersion(shapes.EVENT_VERSION))
 
 
@@ -261,7 +261,8 @@ def jobs(request: HttpRequest) -> HttpResponse:
 def suggestions(request: HttpRequest) -> HttpResponse:
     """Suggestions that wait for a person, or those with another `decision`, or of `report=SHA`."""
     decision = _one_of("decision", request, Decision.values, "open")
-    rows = _of_report(request, Suggestion.objects.select_related("report__culprit")).filter(decision=decision)
+    of_report = _of_report(request, Suggestion.objects.select_related("report__culprit"))
+    rows = event_log.with_trust(of_report.filter(decision=decision))
 
     def shape(suggestion: Suggestion) -> dict[str, Any]:
         sha = suggestion.report.culprit.sha

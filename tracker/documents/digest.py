@@ -98,7 +98,7 @@ def _section(heading: str, reports: Sequence[CycleRow]) -> Iterator[Block]:
 # --- The regressions of a release or a subsystem for a mail: at most forty lines of seventy-two columns. Pure ---
 # `report v6.12 --for mail` is for Linus, `digest --subsystem mm` for a maintainer.
 #
-# A sentence counts them; each open one takes four lines: how much and what, the culprit with its author and metric,
+# A sentence counts them; each open one takes four lines or five: how much and what, the culprit with author and metric,
 # where it stands and who is awaited, the link to the thread, which is never cut. What does not fit is counted, and
 # fixed ones take a line each. Names from git are cleaned: no doubled prefix, no trailing dot.
 
@@ -136,7 +136,7 @@ def compose_cycle_mail(
         lines.append("Fixed or dropped:" if any(row.state == State.DROPPED for row in fixed) else "Fixed:")
         for row in fixed[:kept]:
             became = row.fix_landing or LABELS[State(row.state)].lower()
-            lines.append(_cut(f"  {_change(row)}  {name(row)} ({became})"))
+            lines.append(_cut(f"  {_change(row)}  {name(row)}", f" ({became})"))
         if len(fixed) > kept:
             lines[-1] = f"  and {len(fixed) - kept + 1} more"
     return subject, "\n".join(lines).rstrip() + "\n"
@@ -146,10 +146,13 @@ def _entry(row: CycleRow, now: datetime) -> Iterator[str]:
     yield _cut(f"{_change(row)}  {name(row)}")
     by, metric = f" by {row.author}" if row.author else "", f", {row.metric}" if row.metric else ""
     yield _cut(f"          {row.sha[:12] if row.bisected else 'not bisected'}{by}{metric}")
-    who = f"; waiting for {person}" if (person := row.waits_for) else ""
     since = f", reported {age(row.reported_at, now)} ago" if row.reported_at else ""
     blocks = f"blocks {row.blocks}; " if row.blocks else ""
-    yield _cut(f"          {blocks}{LABELS[State(row.state)].lower()}{since}{who}")
+    told = [f"{blocks}{LABELS[State(row.state)].lower()}{since}"]
+    if row.waits_for:
+        told.append(f"waiting for {row.waits_for}")
+    is_short = width("; ".join(told)) <= COLUMNS - 10  # a name is not cut off
+    yield from (_cut(f"          {text}") for text in (["; ".join(told)] if is_short else told))
     if row.thread:
         yield row.thread  # from the margin: with a Message-ID of ours it just fits
 
@@ -158,11 +161,14 @@ def _change(row: CycleRow) -> str:
     return f"{row.change:+7.1f}%" if row.change is not None else "       ?"
 
 
-def _cut(line: str) -> str:
-    line = printable(line)
-    if width(line) <= COLUMNS:
-        return line
+def _cut(line: str, end: str = "") -> str:
+    """Return a line of at most COLUMNS; `end` is kept whole, if the line has room for it."""
+    line, end = printable(line), printable(end)
+    if width(line + end) <= COLUMNS:
+        return line + end
+    if width(end) > COLUMNS // 2:
+        line, end = line + end, ""
     line = line[: 4 * COLUMNS]  # a title may have any length, and each step below measures what is left
-    while width(line) > COLUMNS - 3:
+    while width(line + end) > COLUMNS - 3:
         line = line[:-1]
-    return f"{line.rstrip()}..."
+    return f"{line.rstrip()}...{end}"

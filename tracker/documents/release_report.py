@@ -99,6 +99,7 @@ class Merged(Enum):
     IN_ANOTHER = "merged in another cycle"
     UNKNOWN = "found in the mainline, merged in a version that no walked tree tells"
     NOT_YET = "not in the mainline"
+    UNTOLD = "not known whether it is merged: the mainline was last walked before the report"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,9 @@ class CycleRow:
         return timeline.awaited(self.awaited, self.author, self.reporter, is_bisected=self.bisected)
 
 
+_ELSEWHERE = (Merged.IN_ANOTHER, Merged.NOT_YET, Merged.UNTOLD)  # found in other trees, as far as is known
+
+
 def name(row: CycleRow) -> str:
     """Return the culprit's title with its prefix once, without a dot at its end.
 
@@ -185,7 +189,7 @@ class Cycle:
         still = [row for row in regressions if row.is_open]
         return cls(
             open_merged=[row for row in still if row.merged is Merged.IN_CYCLE],
-            open_elsewhere=[row for row in still if row.merged in (Merged.IN_ANOTHER, Merged.NOT_YET)],
+            open_elsewhere=[row for row in still if row.merged in _ELSEWHERE],
             open_version_unknown=[row for row in still if row.merged is Merged.UNKNOWN],
             fixed=[row for row in regressions if row.state == State.FIXED],
             ended=[row for row in regressions if not row.is_open and row.state != State.FIXED],
@@ -207,7 +211,7 @@ class Cycle:
                 f"{counted(merged, 'regression')} {_was(merged)} merged in the {version} cycle,"
                 f" of which {len(self.open_merged)} {_is(len(self.open_merged))} still open."
             )
-        elsewhere = number_of[Merged.IN_ANOTHER] + number_of[Merged.NOT_YET]
+        elsewhere = sum(map(number_of.__getitem__, _ELSEWHERE))
         others = (
             (elsewhere, "found in other trees", self.open_elsewhere),
             (

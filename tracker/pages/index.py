@@ -395,14 +395,20 @@ def suites(request: HttpRequest) -> HttpResponse:
     return render(request, "index_suites.html", {"lines": lines})
 
 
+def _exported() -> list[IndexPoint]:
+    """Return every point; without ends of an interval where the runs of a kernel, one of each, tell none."""
+    points = index_points(entries())
+    return [replace(point, low=None, high=None) if point.low == point.high else point for point in points]
+
+
 def as_json(request: HttpRequest) -> JsonResponse:
     """Return every point with its parts, as JSON."""
-    return JsonResponse({"points": [asdict(point) for point in index_points(entries())]})
+    return JsonResponse({"points": list(map(asdict, _exported()))})
 
 
 def as_csv(request: HttpRequest) -> HttpResponseBase:
     """Return every point as CSV."""
-    return csv_response(INDEX, index_points(entries()))
+    return csv_response(INDEX, _exported())
 
 
 def point_csv(request: HttpRequest, version: str) -> HttpResponseBase:

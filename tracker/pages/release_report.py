@@ -24,6 +24,7 @@ from tracker.documents.release_report import SECTIONS, CycleRow, HighlightData, 
 from tracker.domain import versions
 from tracker.domain.events import OPEN, EventKind, TreeRole, Verdict
 from tracker.domain.kernel_comparison import Box
+from tracker.domain.report_state import NOT_KNOWN
 from tracker.domain.text import lore_url
 from tracker.domain.versions import CyclePoint
 from tracker.models import (
@@ -167,7 +168,9 @@ def _row(report: Report, version: str, thread: str = "") -> CycleRow:
 def _merged(report: Report, version: str) -> Merged:
     if report.merged_release:
         return Merged.IN_CYCLE if report.merged_release == version else Merged.IN_ANOTHER
-    return Merged.UNKNOWN if report.tree and report.tree.role == TreeRole.MAINLINE else Merged.NOT_YET
+    if report.tree and report.tree.role == TreeRole.MAINLINE:
+        return Merged.UNKNOWN
+    return Merged.UNTOLD if NOT_KNOWN in report.status else Merged.NOT_YET
 
 
 def document_key(version: str) -> str:

@@ -30,7 +30,7 @@ from tracker.documents.csv_tables import FINDINGS as FINDINGS_CSV
 from tracker.domain import text as formats
 from tracker.domain import timeline
 from tracker.domain.archived_reports import PersonReport, agreement, unpack
-from tracker.domain.events import CLOSED, OPEN, EventKind, InvalidInput, ReportedBy, State, TreeRole
+from tracker.domain.events import CLOSED, OPEN, EventKind, InvalidInput, ReportedBy, Role, State, TreeRole
 from tracker.domain.report_state import effective_events
 from tracker.domain.text import commit_url, reply_url, tag_of
 from tracker.domain.tool_output import TEXT
@@ -57,7 +57,7 @@ from tracker.models.results import CommitSide
 from tracker.pages.http import cleaned, csv_response, error_response, key_in, permission_required, row_or_404, username
 from tracker.pages.prose import notes
 from tracker.pages.report_json import finding_json
-from tracker.services import lab_jobs, report_actions
+from tracker.services import event_log, lab_jobs, report_actions
 from tracker.services.accounts import CHANGE_REPORTS, permit_of, shown_messages
 from tracker.services.catalog import sha_begins
 from tracker.services.curve_changes import past_of
@@ -150,11 +150,14 @@ class ThreadMail:
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """An event of the timeline: who did what, whether it counts (`is_effective`), and the mail that is its evidence."""
+    """An event of the timeline: who did what, in which role, whether it counts (`is_effective`), and the mail that is
+    its evidence.
+    """
 
     event: Event
     is_effective: bool
     message: Message | None
+    role: str
     who: str
     what: str
 
@@ -163,7 +166,15 @@ def _entry(event: Event, is_effective: bool, message: Message | None) -> Timelin
     sender = (message.author_name or message.author_email) if message and message.kind != "self" else ""
     if event.kind == EventKind.REPORTED and not sender:
         sender = event.remark  # the person who reported it
-    return TimelineEntry(event, is_effective, message, *timeline.told(event.value(), sender))
+    # What a triager does counts as the lab's; the reporter of a person's report is somebody else
+    role = (
+        ""
+        if event.actor and event.role == Role.REPORTER
+        else message.role
+        if message and not event.actor
+        else event.role
+    )
+    return TimelineEntry(event, is_effective, message, role, *timeline.told(event.value(), sender))
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +295,8 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
     findings = by_importance(related_rows.order_by(*MOST_IMPORTANT)[:FINDINGS])
     headline = next((finding for finding in findings if finding.headline), None)
     messages, older = _thread(report, shown, before)
-    suggestions = list(report.suggestions.filter(decision=Decision.OPEN).annotate(private=by_private_mail))
+    waiting = event_log.with_trust(report.suggestions.filter(decision=Decision.OPEN))
+    suggestions = list(waiting.annotate(private=by_private_mail))
     results = _results(report, headline)
     effective_keys = {effective.key for effective in effective_events([event.value() for event in events])}
     by_id = {message.message_id: message for message in messages}
@@ -496,7 +508,8 @@ def raw_mails(report: Report, shown: Q) -> Iterator[bytes]:
 _FROM = re.compile(rb"^(>*From )", re.MULTILINE)
 
 
-def _event(event: Event, is_effective: bool) -> dict[str, Any]:
+def _event(entry: TimelineEntry) -> dict[str, Any]:
+    event = entry.event
     evidence = {name: getattr(event, name) for name in ("message_id", "commit", "result", "actor")}
     said = {name: getattr(event, name) for name in ("title", "tag", "tree", "remark", "quote", "reverses")}
     return {
@@ -506,7 +519,8 @@ def _event(event: Event, is_effective: bool) -> dict[str, Any]:
         "by": event.role,
         "evidence": {name: value for name, value in evidence.items() if value},
         **said,
-        "stands": is_effective,
+        "stands": entry.is_effective,
+        "trust": entry.message.trust if entry.message else "",
     }
 
 
@@ -602,7 +616,7 @@ def as_json(request: HttpRequest, ref: str) -> JsonResponse:
             "reported_at": report.reported_at,
             "responded_at": report.responded_at,
             "findings": [finding_json(finding) for finding in data["findings"]],
-            "events": [_event(entry.event, entry.is_effective) for entry in data["timeline"]],
+            "events": list(map(_event, data["timeline"])),
             "messages": [
                 {"message_id": row.message_id, "author": row.author_email, "date": row.sent_at, "trust": row.trust}
                 for row in (mail.message for mail in data["mails"])

@@ -14,10 +14,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import models, transaction
-from django.db.models import Q, QuerySet, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 
 from tracker.domain.deadlines import GONE_FOR, closing_of
 from tracker.domain.events import OPEN, EventData, EventKind, Role, Verdict
@@ -28,6 +29,7 @@ from tracker.models import (
     Decision,
     Event,
     Folding,
+    Message,
     OutgoingMail,
     OutgoingState,
     Purpose,
@@ -39,6 +41,8 @@ from tracker.models import (
 from tracker.models.mail import WAITING
 from tracker.services import database, report_summary
 from tracker.services.report_summary import refresh
+
+_Row = TypeVar("_Row", Event, Suggestion)
 
 # --- Adding events and folding ---
 
@@ -109,6 +113,12 @@ def rejected_keys(report: Report, message_id: str) -> set[str]:
     """Return the keys of a mail's suggestions that a user rejected or changed."""
     decided = Suggestion.objects.filter(report=report, message_id=message_id)
     return set(decided.filter(decision__in=(Decision.REJECTED, Decision.CHANGED)).values_list("key", flat=True))
+
+
+def with_trust(rows: QuerySet[_Row]) -> QuerySet[_Row]:
+    """Annotate events or suggestions with `trust`: whether the author of the mail that says so is verified."""
+    mail = Message.objects.filter(message_id=OuterRef("message_id"))
+    return rows.annotate(trust=Coalesce(Subquery(mail.values("trust")[:1]), Value(""), output_field=models.TextField()))
 
 
 def forget_mail(message_ids: models.QuerySet[Any] | Sequence[str]) -> None:

@@ -131,6 +131,7 @@ def known() -> dict[str, bytes]:
         "runs of blanks in a body": signed(head + b"\n\n" + (b"x" + b" " * 29) * 300_000 + b"\n"),
         "dashes below a fix": first + f"\n\n{LINK}Possible fix\n{'-' * 40}\n".encode(),
         "figures": first + b"\n\n" + (b"0" * 19_900 + b"\n") * 40,
+        "quotes below empty lines": head + b"\n" * 20_000 + b"word\n> q\n" * 9_000,
         "ellipses": head + b"\n\n" + b"...\n" * 19_000,
         "blanks behind addresses that bounce": (
             head.replace(b"mal@evil", b"mailer-daemon@evil") + b"\n\n" + (b"a@b.c" + b" " * 980 + b"\n") * 60

@@ -270,6 +270,12 @@ FACTS: tuple[tuple[str, str, str], ...] = (
     ("metric", "I report a severe performance regression.", ""),
     ("metric", "While running performance tests, it showed bad performance.", ""),
     ("metric", "A measurable pipe throughput drop.", "pipe throughput"),
+    ("metric", "It fell from 500k IOPS to 300k IOPS.", "IOPS"),
+    ("metric", "The randread 4k IOPS dropped.", "randread 4k IOPS"),
+    ("metric", "It is a 6.6.47 network throughput regression.", "network throughput"),
+    ("magnitude", "It fell from 500k IOPS in 6.11 to 300k IOPS in 6.12.", ""),
+    ("magnitude", "A drop of page_fault1 -23% was seen.", "-23 %"),
+    ("magnitude", "A 900% slowdown.", ""),
     ("metric", "It went from 8ms to 90ms.", ""),
     ("metric", "A possible performance problem.", ""),
     ("metric", "The compile times are longer.", "compile times"),
@@ -416,6 +422,41 @@ def test_versions_of_other_programs_are_not_compared_where_the_subject_names_the
 def test_the_version_of_the_subject_is_compared_as_a_version(subject: str, text: str, good: str, bad: str) -> None:
     report = report_of(f"Performance is {subject}", text)
     assert (report.good.value, report.bad.value) == (good, bad)
+
+
+@pytest.mark.parametrize(
+    ("argument", "good", "bad", "title"),
+    [
+        ("v6.12", "", "v6.12", ""),
+        ("v6.13", "6.11", "v6.13", ""),
+        ("next-20260829..next-20260901", "next-20260829", "next-20260901", ""),
+        ("v6.9..1f2e3d4c5d6e", "v6.9", "1f2e3d4c5d6e", ""),
+        ("1f2e3d4c5d6e..2f2e3d4c5d6e", "1f2e3d4c5d6e", "2f2e3d4c5d6e", ""),
+        ("sched/fair: Simplify the wakeup path", "", "", "sched/fair: Simplify the wakeup path"),
+    ],
+)
+def test_a_command_says_what_introduced_it(argument: str, good: str, bad: str, title: str) -> None:
+    text = (
+        f"Throughput fell by 30%{' from 6.11 to 6.13' if good == '6.11' else ''}.\n\n#regzbot introduced: {argument}\n"
+    )
+    report = report_of("Performance regression of fio", text)
+    assert (report.good.value, report.bad.value, report.culprit_title.value) == (good, bad, title)
+    assert report.culprit.value == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (f"The culprit is {SHA[:12]} (mm: be slow).", True),
+        (f"I reverted {SHA[:12]} (mm: be slow) and the speed is back at 1000 MB/s.", True),
+        (f"Reverting {SHA[:12]} restores the 610k IOPS.", True),
+        (f"I reverted {SHA[:12]}, and that changed nothing.", False),
+        (f"Is {SHA[:12]} in your kernel?", False),
+    ],
+)
+def test_a_later_mail_names_the_culprit_without_a_bisection(text: str, named: bool) -> None:
+    sha, _ = culprit_named(understand(mail("Re: slow", text), SETTINGS))
+    assert bool(sha) is named
 
 
 def test_a_commit_below_the_sentence_that_blames_it_is_the_culprit() -> None:

@@ -138,6 +138,24 @@ def test_what_blocks_the_release_stands_first_and_what_is_not_in_the_mainline_is
     assert "          blocks v9.1; answered, reported 5 w ago" in text
 
 
+def test_what_nobody_knows_of_the_mainline_is_not_counted() -> None:
+    rows = [line("27c5d5b778", "ext9: delay the inode table", -47.3, "responded", merged=Merged.UNTOLD)]
+    _, text = compose_cycle_mail("v9.1", rows, "", NOW)
+    assert "not in the mainline" not in text
+
+
+def test_a_name_and_a_version_are_never_cut_off() -> None:
+    author = "Maximiliane Mustermann-Oberhuber"
+    rows = [
+        line("27c5d5b778", "ext9: delay", -47.3, "working", author=author, blocks="v9.1"),
+        line("0c8800d5d8", f"io_uring: {'poll ' * 20}", -9.6, "fixed", "nobody", fix_landing="v9.1-rc7"),
+    ]
+    _, text = compose_cycle_mail("v9.1", rows, "", NOW)
+    assert f"waiting for {author}\n" in text
+    assert "... (v9.1-rc7)\n" in text
+    assert all(width(each) <= COLUMNS for each in text.splitlines())
+
+
 def test_what_was_reverted_is_not_called_queued() -> None:
     _, text = compose_cycle_mail(
         "v9.1", [line("27c5d5b778", "ext9: delay the inode table", -47.3, "dropped", "nobody")], "", NOW
