@@ -57,6 +57,7 @@
     if (!targets.length) return;
     targets.forEach(unfold);
     const keys = [...new Set(targets.map((row) => row.dataset.row))];
+    const wasSelected = checkbox(targets[0]).checked;
     targets.forEach((row) => (checkbox(row).checked = false));
     const rows = allRows();
     const end = targets[targets.length - 1];
@@ -66,12 +67,20 @@
     focusRow(lastRow);
     const values = Object.fromEntries(new FormData(form));
     form.elements.notify_thread.checked = false;
-    // What was typed comes back if it was not applied, unless something else has been typed meanwhile.
+    // What was typed comes back if it was not applied, and so does the row that it was for, unless somebody has gone on.
     const giveBack = (event) => {
       const refused = !event.detail.successful || event.detail.xhr.getResponseHeader("X-Not-Applied");
       if (!refused || !argument || form.elements.argument.value) return;
       form.elements.argument.value = argument;
       form.elements.notify_thread.checked = Boolean(values.notify_thread);
+      const focused = document.activeElement;
+      if (focused && focused !== document.body && focusedRow()?.dataset.row !== lastRow.dataset.row) return;
+      const refusedRows = keys.map(rowByKey);
+      if (wasSelected) refusedRows.forEach((row) => (checkbox(row).checked = true));
+      lastRow = refusedRows[0];
+      pendingButton = button;
+      mark(refusedRows);
+      form.elements.argument.focus();
     };
     requests = requests.catch(() => {}).then(() => {
       const row = keys.map((key) => checkbox(rowByKey(key)).value);

@@ -94,6 +94,24 @@ def test_what_it_needs_is_told_in_words(visit: Open) -> None:
     expect(page.locator("#feedback li")).to_contain_text("Fixed: expected a version like v6.12-rc4; found 'tomorrow'")
 
 
+def test_what_was_refused_is_corrected_for_the_same_report(visit: Open) -> None:
+    page = visit(OPEN, "toni", expects_errors=True)
+    page.keyboard.press("j")
+    row = current_row(page)
+    sha, other = (page.locator("table.triage tr[data-row] th code").nth(number).inner_text() for number in (0, 2))
+    page.keyboard.press("m")
+    page.keyboard.type("deadbeefca")
+    page.keyboard.press("Enter")
+    expect(page.locator("#feedback li")).to_contain_text("no report has deadbeefca")
+    expect(page.locator("#argument")).to_have_value("deadbeefca")
+    expect(page.locator("#argument")).to_be_focused()
+    expect(page.locator("tr.acting")).to_have_count(1)
+    page.fill("#argument", other)
+    page.keyboard.press("Enter")
+    expect(page.locator("#feedback li").first).to_contain_text(sha)
+    expect(page.locator(f".r{row} td.status")).to_contain_text("a duplicate of")
+
+
 def test_who_was_slower_is_told(visit: Open) -> None:
     one, other = visit(OPEN, "toni"), visit(OPEN, "kim")
     for page, key in ((one, "d"), (other, "w")):

@@ -243,7 +243,6 @@ def is_key(metric: str, suite: str = "") -> bool:
 # The first match decides; a unit may use a group of its pattern.
 _UNITS: tuple[tuple[str, str], ...] = (
     (r"%$", "%"),
-    (r"^fio\.\w+_bw_MBps$", "MiB/s"),  # lkp-tests divides KiB/s by 1024
     (r"([KMGT]i?B)(?:ps|/s(?:ec)?|[._-]per[._-]sec)$", r"\1/s"),
     (r"([KMGT])(?:bps|bit/s|bits/s)$", r"\1bit/s"),
     (r"([KMGT]i?B)[._-]sec$", r"\1/s"),

@@ -9,6 +9,7 @@ A decision on a suggestion adds an event with the user, too, and can be undone. 
 triage page: one key, one kind of event; a comment there says how to add one.
 """
 
+import difflib
 import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -52,6 +53,7 @@ IN_A_SENTENCE = 160  # characters of a note in the status text
 MOST_TAGS = 10
 MOST_FOLLOWED = 10  # reports, from one duplicate to the next
 MOST_CANDIDATES = 15  # of one release; no kernel has had more than ten
+_LAST_MINOR = 20  # v4.20; every other major version has ended with 19 or before
 _TAG = re.compile(r"[a-z0-9][a-z0-9_-]{0,29}\Z")
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}\Z")
 _IN_BRACKETS = re.compile(r"<([^\s<>]{1,100}@[^\s<>]{1,100})>\Z")
@@ -273,8 +275,10 @@ def check(event: EventData, reports: Collection[int]) -> EventData:
             if landing := _landed_after(event.tag, reports):
                 raise InvalidInput(f"{event.tag} is older than the culprit, which landed in {landing}")
         case EventKind.FIX_QUEUED if event.tree and not Tree.objects.filter(name=event.tree).exists():
-            names = ", ".join(Tree.objects.order_by("name").values_list("name", flat=True)[:20])
-            raise InvalidInput(f"expected a followed tree ({names or 'none is'}); found {event.tree[:40]!r}")
+            names = list(Tree.objects.order_by("name").values_list("name", flat=True))
+            near = _meant(event.tree[:40], names)
+            listed = ", ".join(names[:20]) or "none is"
+            raise InvalidInput(f"expected a followed tree ({listed}); found {event.tree[:40]!r}{near}")
     return event
 
 
@@ -337,7 +341,8 @@ def _known_person(name: str, reports: Collection[int]) -> str:
         or _got_mail(address, reports)
     ):
         return address
-    raise InvalidInput(f"expected a user's name, or an address that a report knows; found {name!r}")
+    near = _meant(name, users.values_list("username", flat=True))
+    raise InvalidInput(f"expected a user's name, or an address that a report knows; found {name!r}{near}")
 
 
 def _got_mail(address: str, reports: Collection[int]) -> bool:
@@ -346,8 +351,17 @@ def _got_mail(address: str, reports: Collection[int]) -> bool:
 
 
 def _check_released(name: str, now: datetime) -> None:
+    version = versions.parse(name)
+    if version and version.major > 2 and version.minor > _LAST_MINOR:
+        raise InvalidInput(f"there is no {name}{_meant(name, Release.objects.values_list('version', flat=True))}")
     if not _may_be_released(name, now):
         raise InvalidInput(f"{name} can't be released yet: the newest version is {Release.objects.first()}")
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    """Return a question for what somebody may have meant; "" if nothing is near."""
+    near = difflib.get_close_matches(name, known, 1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _may_be_released(name: str, now: datetime) -> bool:

@@ -43,8 +43,8 @@ def read_fio(document: Document) -> Reading:
     """fio: the JSON of `--output-format=json` and `json+`, one file a run.
 
     Each job is a test. Its metrics have the names and units that lkp-tests gives them, so that they stand on the same
-    curves: `fio.read_bw_MBps` is in MiB/s, latencies are in microseconds. fio 2 wrote them so, fio 3 writes `clat_ns`.
-    The histogram of json+ is not read.
+    curves: `fio.read_bw_MBps` counts 2^20 bytes as a MB, latencies are in microseconds. fio 2 wrote them so, fio 3
+    writes `clat_ns`. The histogram of json+ is not read.
     """
     value = document.json
     common = value.get("global options")
@@ -94,7 +94,7 @@ def _fio_metrics(document: Document, job: Mapping[str, Any], place: str) -> Iter
         if not side or not (side.get("total_ios") or side.get("io_bytes")):
             continue  # the job does none of these
         speed = side.get("bw")  # KiB/s, in every version
-        yield from document.metric(f"fio.{direction}_bw_MBps", speed, f"{at}/bw", "MiB/s", HIGHER, scale=1024)
+        yield from document.metric(f"fio.{direction}_bw_MBps", speed, f"{at}/bw", "MB/s", HIGHER, scale=1024)
         rate = document.number(side.get("iops"), f"{at}/iops", above=0)
         if rate is not None:
             yield Metric(f"fio.{direction}_iops", (rate,), "IOPS", HIGHER)

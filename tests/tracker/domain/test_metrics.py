@@ -82,7 +82,7 @@ CASES = [
     ("demo.widgets_per_sec", "higher", "widgets/s"),
     ("filebench.sum_bytes_mb/s", "higher", "MB/s"),
     ("fio.latency_4ms%", "unknown", "%"),
-    ("fio.read_bw_MBps", "higher", "MiB/s"),
+    ("fio.read_bw_MBps", "higher", "MB/s"),
     ("fio.read_clat_99%_us", "lower", "us"),
     ("fio.write_iops", "higher", "IOPS"),
     ("fsmark.app_overhead", "lower", ""),

@@ -67,7 +67,7 @@ def faults(name: str, *edits: tuple[str, str]) -> list[tuple[str, str]]:
 
 # file, metric, parameters, samples, unit, which direction is better
 SAYS = (
-    ("fio-1.json", "fio.read_bw_MBps", {"rw": "randrw", "bs": "4k", "test": "rd"}, (38.9453125,), "MiB/s", "higher"),
+    ("fio-1.json", "fio.read_bw_MBps", {"rw": "randrw", "bs": "4k", "test": "rd"}, (38.9453125,), "MB/s", "higher"),
     ("fio-1.json", "fio.read_iops", {}, (9970.02997,), "IOPS", "higher"),
     ("fio-1.json", "fio.read_clat_mean_us", {}, (61.002910521,), "us", "lower"),
     ("fio-1.json", "fio.write_clat_99%_us", {}, None, "us", "lower"),
