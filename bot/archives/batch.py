@@ -149,20 +149,25 @@ def take(
         keys, new_keys = new_keys, []
         for batch in (*_pending_for(keys), *(search(keys) if search else ())):
             new_keys += _file(batch, archive, filer, prefilter, tally, waits=waits)
-    # Read the threads of changed reports again: the roles of their writers, or what they mean, may have changed, or a
-    # mail went to another report, and the answers to it follow
+    _read_answers_again(filer)
+    # Read the threads of changed reports again: the roles of their writers, or what they mean, may have changed
     for pk in _in_rounds(filer.changed_reports):
         elsewhere = Event.objects.filter(report=pk, actor="").exclude(message_id="").values("message_id")
         suggested = Suggestion.objects.filter(report=pk).exclude(message_id="").values("message_id")
         about = Q(report=pk) | Q(message_id__in=elsewhere) | Q(message_id__in=suggested)
         _read_again(Message.objects.filter(about), filer)
-        for _ in range(ROUNDS):
-            moved, filer.moved_now = filer.moved_now, []
-            if not moved:
-                break
-            _read_again(Message.objects.filter(in_reply_to__in=moved), filer)
+        _read_answers_again(filer)
     filer.refold()
     return tally
+
+
+def _read_answers_again(filer: MailFiler) -> None:
+    """Read the answers again to mails that went to another report or thread, and the answers to those."""
+    for _ in range(ROUNDS):
+        moved, filer.moved_now = filer.moved_now, []
+        if not moved:
+            break
+        _read_again(Message.objects.filter(in_reply_to__in=moved), filer)
 
 
 def _read_again(messages: QuerySet[Message], filer: MailFiler) -> None:

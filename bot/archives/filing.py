@@ -112,7 +112,7 @@ class MailFiler:
         self.sandbox = Sandbox(settings)
         self.now = now
         self.filed_now: set[str] = set()  # Message-IDs that were not known before
-        self.moved_now: list[str] = []  # mails that went to another report
+        self.moved_now: list[str] = []  # mails that went to another report, or to another of its threads
         self.opened_now: list[str] = []  # offers that commands made reports, whose threads are to be looked for
         self._touched: set[int] = set()  # reports with new events, which are to be folded
         self._with_new_mail: set[int] = set()  # reports with new mail
@@ -546,11 +546,12 @@ class MailFiler:
         thread = self.known.thread_for(reading, tag, relation)
         values = {"report": report, "role": role, "relation": relation, "thread": thread}
         left = set(message.exclude(report=report).values_list("report", flat=True))
+        moves = message.exclude(report=report, thread=thread).exists()
         message.exclude(**values).update(**values)
         self.known.file(name, tag, thread)
         self._with_new_mail |= {report.pk} | left  # the last reply may be another in both
-        if left:
-            self._changed |= left
+        self._changed |= left
+        if moves:
             self.moved_now.append(name)  # the answers to it go with it
         self._withdraw_others(name, self._apply_to_all(self._checked(reading, tag), relations))
 

@@ -267,6 +267,36 @@ def test_two_peoples_reports_of_one_regression_are_joined_by_one_click(world: Wo
     assert 'id="same"' not in triager.get(f"/report/{first.culprit.sha}/").content.decode()
 
 
+@pytest.mark.parametrize("at_once", [False, True])
+def test_an_archive_makes_the_same_rows_read_at_once_or_mail_by_mail(world: World, at_once: bool) -> None:
+    """A patch that closes the report is found by its link before the mails between the two are."""
+    named = [f"m{number}@dev.example" for number in range(6)]
+    diff = "diff --git a/mm/x.c b/mm/x.c\n--- a/mm/x.c\n+++ b/mm/x.c\n@@ -1 +1 @@\n-a\n+b\n"
+    closes = f"Closes: https://lore.kernel.org/r/{named[0]}\nSigned-off-by: {MARIA}\n---\n{diff}"
+    posted = (
+        (PAT, f"{SLOW}\n#lkp report\n", "", "fio reads are slower in 9.1-rc2"),
+        (MARIA, "Is it the same without the file system?", named[0], "Re: fio reads are slower in 9.1-rc2"),
+        (PAT, "It is the same on the raw device.", named[1], "Re: fio reads are slower in 9.1-rc2"),
+        (MARIA, "Thanks, I see.", named[2], "Re: fio reads are slower in 9.1-rc2"),
+        (MARIA, f"Walk fewer folios.\n\n{closes}", named[3], "[PATCH] mm: walk fewer folios"),
+        (MARIA, "Applied to mm-unstable, thanks.", named[4], "Re: [PATCH] mm: walk fewer folios"),
+    )
+    for name, (author, text, to, subject) in zip(named, posted, strict=True):
+        raw = world.mail(author, text, to=to, subject=subject, message_id=name, Cc="linux-mm@vger.kernel.org")
+        raw = raw.replace(f"To: {world.settings.address}".encode(), f"To: {MARIA}".encode())  # not to us
+        world.inbox.add(signed(raw, domain=b"dev.example"))
+        if not at_once:
+            world.read()
+    world.read()
+    rows = Message.objects.order_by("message_id").values_list("message_id", "relation", "thread")
+    assert list(rows) == [
+        (named[0], "", "report"),
+        *((name, "thread", "report") for name in named[1:4]),
+        (named[4], "closes", "report"),
+        (named[5], "thread", "report"),
+    ]
+
+
 def test_a_report_that_nobody_bisected_can_have_duplicates(world: World) -> None:
     first, report = open_report(world)
     second, other = open_report(world, MARIA)
