@@ -41,7 +41,8 @@ from bot.mail.patches import (
 from bot.mail.quoting import above_older_mail, own_text, unquoted_lines
 from bot.mail.settings import BotSettings
 from bot.replies import gate
-from bot.replies.reading import understand
+from bot.replies.commands import Word
+from bot.replies.reading import Reading, understand
 from bot.results.formats.checks import Schema
 from bot.results.grading import FIX_KINDS
 from bot.results.values import RejectedInput
@@ -436,14 +437,15 @@ def _may_be_run(
     """Whether the gate lets any runner of the lab test a patch: if people of the report signed the mail that asks and
     each one that has a part of the patch, or a person here vouches for exactly these mails.
 
-    Under the policy `open` nothing need be signed, but the patch is by people of the report all the same.
+    Under the policy `open` nothing need be signed, but the patch is by people of the report all the same, and neither
+    mail is disproven.
     """
     named = patch.mails | ({event.message_id} if event.message_id else set())
     people = report.verified_authors | report.verified_maintainers
     rows = Message.objects.filter(message_id__in=named).select_related("source", "report__culprit")
     theirs = {
         row.message_id: row
-        for row in rows.defer("own_text", "tables")
+        for row in rows.defer("own_text", "tables").exclude(trust=AuthVerdict.FAIL)
         if settings.aliases.of(row.author_email) & people or settings.speaks_for_lab(row.author_email)
     }
     proven = {
@@ -454,7 +456,8 @@ def _may_be_run(
         standing = gate.Standing(Trust(AuthVerdict.PASS), Role.REPORTER)
     else:
         is_theirs = patch.mails <= theirs.keys() | vouched
-        standing = gate.Standing(role=event.role if is_theirs else Role.THIRD_PARTY)
+        is_disproven = rows.filter(trust=AuthVerdict.FAIL).exclude(message_id__in=vouched).exists()
+        standing = gate.Standing(role=event.role if is_theirs and not is_disproven else Role.THIRD_PARTY)
     return gate.permitted(gate.Caused.JOB, standing, settings.trust_policy)
 
 
@@ -468,9 +471,13 @@ def _is_surely_asked(row: Message, patch: RequestedPatch, settings: BotSettings)
     variants = (reading, *reading.others, *(reading.certain or ()))
     if row.message_id in patch.mails:
         return len({patch_of(variant.mail).text for variant in variants}) == 1
-    culprit = row.report.culprit.sha
-    named = {ref_in(own_text(variant.mail.text), culprit) for variant in variants}
-    return not patch.branch or named == {patch.branch}
+    return not patch.branch or all(patch.branch in _refs_in(variant, row.report.culprit.sha) for variant in variants)
+
+
+def _refs_in(reading: Reading, culprit: str) -> set[str]:
+    """Return what a mail's words, and its commands, name to test."""
+    arguments = (command.argument for command in reading.commands.good if command.word is Word.TEST)
+    return {ref_in(text, culprit) for text in (own_text(reading.mail.text), *arguments)}
 
 
 def _candidate_fix_mail(events: Sequence[EventData], request: EventData) -> str:
