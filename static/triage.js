@@ -65,6 +65,7 @@
     const stay = next ? null : end.dataset.row;
     lastRow = next || end;
     focusRow(lastRow);
+    const goneTo = lastRow.dataset.row;
     const values = Object.fromEntries(new FormData(form));
     form.elements.notify_thread.checked = false;
     // What was typed comes back if it was not applied, and so does the row that it was for, unless somebody has gone on.
@@ -73,8 +74,8 @@
       if (!refused || !argument || form.elements.argument.value) return;
       form.elements.argument.value = argument;
       form.elements.notify_thread.checked = Boolean(values.notify_thread);
-      const focused = document.activeElement;
-      if (focused && focused !== document.body && focusedRow()?.dataset.row !== lastRow.dataset.row) return;
+      const inForm = document.activeElement.closest?.("input, select, textarea");
+      if (inForm || lastRow.dataset.row !== goneTo || everyRow().some((row) => checkbox(row)?.checked)) return;
       const refusedRows = keys.map(rowByKey);
       if (wasSelected) refusedRows.forEach((row) => (checkbox(row).checked = true));
       lastRow = refusedRows[0];

@@ -259,9 +259,9 @@ def _bisect_effects(reading: Reading, context: MailContext) -> Iterator[Effect]:
     """Yield that somebody found the culprit of a person's report; for certain if the reporter did."""
     if not context.unnamed or reading.patches:
         return
-    sha, title = culprit_named(reading)
+    sha, title, by_bisection = culprit_named(reading)
     if sha:
-        certain = context.role is Role.REPORTER and len(sha.value) >= _SHORTEST_SHA
+        certain = by_bisection and context.role is Role.REPORTER and len(sha.value) >= _SHORTEST_SHA
         mode = Mode.AUTO if certain else Mode.SUGGEST
         yield Effect(EventKind.BISECTED, mode, "names_culprit", quote=sha.sentence, title=title.value, commit=sha.value)
 

@@ -195,10 +195,9 @@ def _versions(mail: MailText, introduced: str) -> tuple[Fact, Fact]:
     if pair := re.match(rf"\^?\s*(?P<good>{_RANGE_END})\.\.\.?(?P<bad>{_RANGE_END})", introduced, re.I):
         return Fact(pair["good"], sentence), Fact(pair["bad"], sentence)
     if only := re.fullmatch(rf"\^?\s*({KERNEL}|{_NEXT})\s*", introduced, re.I):
-        good, bad = _compared_versions(mail)
-        return (good if bad.value.lower().removeprefix("v") == only[1].lower().removeprefix("v") else UNKNOWN), Fact(
-            only[1], sentence
-        )
+        good, _ = _compared_versions(mail)
+        older, named = _version(good.value), _version(only[1])
+        return (good if older and named and older < named else UNKNOWN), Fact(only[1], sentence)
     return _compared_versions(mail)
 
 
@@ -559,8 +558,7 @@ def _stated(sentence: str) -> tuple[Fact, float] | None:
         number = re.sub(r"\s*[-~]\s*", "-", match["number"].lower().lstrip("~"))
         value = float(_WORDS.get(number, 0)) or float(number.rpartition("-")[2])
         rises = _RISES.search(around) and not re.search(r"drop|decreas|fell|degrad|regress|slow", around, re.I)
-        if value > _WHOLE and not rises:
-            continue  # "900% slower" is a time that rose
+        rises = bool(rises) or value > _WHOLE  # "300% slower" is a time
         shown = str(_WORDS.get(number, number))
         return Fact(f"{'+' if rises else '-'}{shown} %", sentence), value if rises else -value
     return None
@@ -596,10 +594,11 @@ def _pair(text: str) -> tuple[Fact, float | None] | None:
         units = {groups[name].lower() for name in ("unit", "unit2", "unit3", "unit4") if groups.get(name)}
         if not old or not new or old == new or unit == "%" or len(units) > 1:
             continue
-        if _IS_DISTRO.search(text[: match.start("old" if groups.get("old") else "old2")]):
-            continue
-        if re.match(r"\d\.\d{1,2}(?:\.|\Z)", old) and not (groups.get("unit") or groups.get("unit3")):
+        before = text[: match.start("old" if groups.get("old") else "old2")]
+        if re.match(r"\d\.\d{1,2}(?:\.|\Z)", old) and (not unit or _IN_VERSION.search(before)):
             continue  # versions
+        if _IS_DISTRO.search(before):
+            continue
         if not unit and not (LOSS.search(text) or groups.get("old2")):
             continue
         first, last = _value(old), _value(new)
@@ -607,6 +606,9 @@ def _pair(text: str) -> tuple[Fact, float | None] | None:
         suffix = f" {unit}" if unit else ""
         return Fact(f"{old}{suffix} -> {new}{suffix}", text), change
     return None
+
+
+_IN_VERSION = re.compile(r"\d\S* ?[\w/]+ (?:in|on|with|under) (?:kernel |linux )?\Z", re.I)  # "from 500k IOPS in 6.11"
 
 
 def _upper(figures: str) -> float:
@@ -629,6 +631,7 @@ _QUANTITY = re.compile(  # "4k" is a size within a name, and a figure at its beg
     r"|poor|slow\w*|fast\w*|low\w*|high\w*|degraded|reduced|decreased|improved|overall|same|expected|terrible"
     r"|running|showing|getting|having|experienc\w*|report\w*|noticed?|observed?|regression|degradation|drops?"
     r"|cause[sd]?|at|around|score|was|were|if|both|affect\w*|impact\w*)\b|\w+/s(?:ec)? )"
+    r"(?:\d{1,4}(?:st|nd|rd|th|[kmg]b?|-[a-z]{1,8}) (?!(?:iops|[ftq]ps|throughput|bandwidth)\b))?"
     r"[^\W\d][\w/+-]{1,19} (?:\d{1,3}[km] )?){0,3})"
     r"\b(iops|throughput|bandwidth|latenc(?:y|ies)|speeds?|scores?|delay|[ftq]ps|frames per second|battery life"
     r"|(?:boot|start|startup|run|execution|compil\w+|build|elapsed|response|load\w*|resume|suspend|completion|wall|copy"

@@ -74,18 +74,27 @@ def is_commanded(reading: Reading, report: PersonReport) -> bool:
     return Word.REPORT in words or (Word.INTRODUCED in words and is_performance(report))
 
 
-def culprit_named(reading: Reading) -> tuple[Fact, Fact]:
-    """Return sha and title of the commit that a later mail says a bisection found; unknown if it names none."""
+def culprit_named(reading: Reading) -> tuple[Fact, Fact, bool]:
+    """Return sha and title of the commit that a later mail says is the culprit, and whether a bisection found it;
+    unknown if it names none.
+    """
     text = mail_text(reading.mail.subject, reading.own_text)
     sha, title, _, _ = _culprit(text, _introduced(reading))
-    if not (_BISECTED.search(sha.sentence) or _BISECT_SAYS.search(text.text)):
-        return UNKNOWN, UNKNOWN
-    return _short(sha), _short(title)
+    by_bisection = bool(_BISECTED.search(sha.sentence) or _BISECT_SAYS.search(text.text))
+    if not by_bisection and (_DENIES.search(sha.sentence) or not _BLAMED.search(sha.sentence)):
+        return UNKNOWN, UNKNOWN, False
+    return _short(sha), _short(title), by_bisection
 
 
-_BISECTED = re.compile(
-    r"bisect|first bad|\bintroduced(?:: | by )|\bculprit (?:is|was|seems|turned)\b|\bto blame\b"
+_BISECTED = re.compile(r"bisect|first bad|\bintroduced(?:: | by )", re.I)
+_BLAMED = re.compile(
+    r"\bculprit (?:is|was|seems|turned)\b|\bto blame\b"
     r"|\brevert\w* .{0,200}\b(?:restor\w+|recover\w*|cures?|cured|(?:is|are|was|were|brings?|brought) back)\b",
+    re.I,
+)
+_DENIES = re.compile(
+    r"\bnot\b|n['\u2019]t\b|\?\s*\Z|\breverting to\b"
+    r"|\b(?:regression|problem|issue|slow-?down)s? (?:is|are|was|came) back\b",
     re.I,
 )
 
@@ -219,7 +228,7 @@ _SEVEN = r"(?=[0-9a-f]{0,6}[a-f])(?=[0-9a-f]{0,6}\d)[0-9a-f]{7}"
 _SHORT = rf'(?<=commit ){_SEVEN}(?= ?\(")|(?:(?<=introduced by )|(?<=caused by )|(?<=bisected to )){_SEVEN}'
 _PREFIX = r"[\w./+-]{2,30}(?:, ?[\w./+-]+)*: "  # what a commit's title begins with
 _NAMED = re.compile(
-    rf"(?:(?<![\w./=-])|(?<=[;&?]h=)|(?<=[;&?]id=))(?:commit[: ]+)?\[?({_SHA}|{_SHORT})\]?(?![\w/-]|\.\.)"
+    rf"(?:(?<![\w./=-])|(?<=[;&?]h=)|(?<=[;&?]id=))(?:commit[: ]+)?\[?({_SHA}|{_SHORT})\]?(?![\w/-]|\.\.\.?[\da-fv^])"
     r"""(?:\s*\(\s?"(.{3,160}?)"\s?\)|\s*\((.{3,160}?)\)(?=\W|\Z)|\s*[,:]?\s*"([^"]{8,160})\""""
     rf'| ((?:{_PREFIX}|Revert ")[^\n]{{8,140}}?)(?=\.? ?\Z| git bisect| #))?',
     re.I,
@@ -295,7 +304,7 @@ def _culprit(mail: MailText, introduced: str) -> tuple[Fact, Fact, Fact, tuple[s
     for candidate in candidates:
         if candidate.title and not candidate.title.lower().startswith("merge "):
             titles.setdefault(candidate.sha.lower(), Fact(bare_title(candidate.title), candidate.sentence))
-    if named := re.match(rf"\^?\s*({_SHA})\b(?!\.\.)", introduced, re.I):
+    if named := re.match(rf"\^?\s*({_SHA})\b(?!\.\.\.?[\da-fv^])", introduced, re.I):
         candidates.append(_Candidate(20, 0, named[1], "", f"introduced: {introduced}"))
     likely = sorted((one for one in candidates if one.points >= 2), key=lambda one: (-one.points, -one.earliness))
     if not likely:

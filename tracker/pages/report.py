@@ -290,7 +290,8 @@ def page(report: Report, shown: Q, before: int | None = None) -> dict[str, Any]:
     before this message's key; `older`: the key of the next older part, None on the last.
     """
     by_private_mail = Exists(Message.objects.filter(message_id=OuterRef("message_id"), public=False))
-    events = list(report.events.annotate(private=by_private_mail).order_by("-occurred_at", "-pk")[:EVENTS])[::-1]
+    log = event_log.with_trust(report.events.annotate(private=by_private_mail))
+    events = list(log.order_by("-occurred_at", "-pk")[:EVENTS])[::-1]
     related_rows = report.findings.select_related("metric", "scenario", "machine", "parent")
     findings = by_importance(related_rows.order_by(*MOST_IMPORTANT)[:FINDINGS])
     headline = next((finding for finding in findings if finding.headline), None)
@@ -520,7 +521,7 @@ def _event(entry: TimelineEntry) -> dict[str, Any]:
         "evidence": {name: value for name, value in evidence.items() if value},
         **said,
         "stands": entry.is_effective,
-        "trust": entry.message.trust if entry.message else "",
+        "trust": event.trust,  # type: ignore[attr-defined]
     }
 
 

@@ -116,8 +116,10 @@ def rejected_keys(report: Report, message_id: str) -> set[str]:
 
 
 def with_trust(rows: QuerySet[_Row]) -> QuerySet[_Row]:
-    """Annotate events or suggestions with `trust`: whether the author of the mail that says so is verified."""
-    mail = Message.objects.filter(message_id=OuterRef("message_id"))
+    """Annotate events or suggestions with `trust`: whether the author of the mail that says so is verified; "" for our
+    own mail, and without one.
+    """
+    mail = Message.objects.filter(message_id=OuterRef("message_id")).exclude(kind="self")
     return rows.annotate(trust=Coalesce(Subquery(mail.values("trust")[:1]), Value(""), output_field=models.TextField()))
 
 

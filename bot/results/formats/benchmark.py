@@ -232,7 +232,7 @@ class Document:
                 self.fault("", "JSON is nested too deeply")
             return
         _, end = self._decoded
-        if more := re.search(r"^\s*[\[{}\]]", self.text[end:], re.MULTILINE):
+        if more := _MORE_JSON.search(self.text[end:]):
             line = self.text.count("\n", 0, end + more.end()) + 1
             self.fault(f"line {line}", "expected one run a file, found more JSON behind it")
         for place, value in _walk(self.json, ""):
@@ -249,6 +249,9 @@ class Document:
             place, why = faults[0]
             at = ", ".join(part for part in (self.name, place) if part)
             raise RejectedInput(at, why, [(", ".join(p for p in (self.name, at) if p), what) for at, what in faults])
+
+
+_MORE_JSON = re.compile(r"^[^\S\n]*(?:[{}\]]|\[[^\S\n]*[\[{\"])", re.MULTILINE)  # "[  12.3] usb" is text
 
 
 def words_of(error: ValueError | RecursionError) -> str:

@@ -99,7 +99,8 @@ def read_file(file: File) -> Reading:
         if _FIO_TEXT.search(file.text[:20_000]):
             raise RejectedInput(file.name, "expected fio's JSON, found its text: fio --output-format=json")
         raise RejectedInput(file.name, f"expected one of {', '.join(reader.name for reader in FORMATS)}; found none")
-    if document.json is not None and file.text.lstrip()[:1] in "{[" and not reader.by_line:
+    starts_so = file.text.lstrip()[:1] in "{[" or reader.name == "fio JSON"  # which may warn first
+    if document.json is not None and starts_so and not reader.by_line:
         document.check_json(reader.repeats)
     reading = reader.read(document)
     if sum(len(test.metrics) for test in reading.tests) > MOST_METRICS:

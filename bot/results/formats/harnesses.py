@@ -430,6 +430,7 @@ _RESULT = re.compile(r"^(\s*)(not )?ok \d+([^#]*)(?:#(.*))?$")
 _VALUE = r"([-+]?(?:\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|nan|inf))\s*([A-Za-z%][\w%/.^]*)?"
 _DIRECTIVE = re.compile(rf"^(?:time[=:]\s*)?{_VALUE}$", re.IGNORECASE)
 _DIAGNOSTIC = re.compile(rf"^[\s#]*#\s*([A-Za-z][\w .()/:=-]{{0,80}}?)\s*[:=]\s*{_VALUE}$", re.IGNORECASE)
+_NESTED = re.compile(r"[:=]\s+[\d.,]+\s*(?:\w+/\w+|[numk]?s|[num]?secs?|%)$", re.IGNORECASE)
 _KTAP_UNITS = {
     "nsec": "ns",
     "nsecs": "ns",
@@ -473,8 +474,8 @@ def read_ktap(document: Document) -> Reading:
             elif value := _DIRECTIVE.match((directive or "").strip()):
                 _add_ktap(document, samples, units, name or "test", value[1], value[2], f"line {number}")
         elif (match := _DIAGNOSTIC.match(line)) and not _NO_METRIC.match(match[1]):
-            if not match[3] and re.search(r"[:=]", match[1]):
-                continue  # a message of the test with a number at its end
+            if re.search(r"[:=]", match[1]) and not _NESTED.search(line):
+                continue  # a message of the test that has a number at its end, an address or a time
             _add_ktap(document, samples, units, match[1], match[2], match[3], f"line {number}")
     for line_of_plan, rest in plans.values():
         if rest > 0:

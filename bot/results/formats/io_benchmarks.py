@@ -58,7 +58,10 @@ def read_fio(document: Document) -> Reading:
         own = job.get("job options")
         given = {**(common if isinstance(common, dict) else {}), **(own if isinstance(own, dict) else {})}
         options = {_ALIASES.get(key, key): value for key, value in given.items()}
-        params = {"test": name, **{key: str(options[key] or 1) for key in _OPTIONS if key in options}}
+        params = {
+            "test": name,
+            **{key: str(1 if options[key] in ("", None) else options[key]) for key in _OPTIONS if key in options},
+        }
         if names[name] > 1:
             numbers[name] += 1
             params["job"] = str(numbers[name])  # numjobs without group_reporting
@@ -170,7 +173,7 @@ _TITLE = re.compile(
 )
 _SHORT = {"REQUEST/RESPONSE": "RR", "CONNECT/REQUEST": "CRR"}
 _MBIT = "10^6bits/s"
-_COLUMN = re.compile(r"per sec|% ?\S+|\S+")  # in the line of units above the numbers
+_COLUMN = re.compile(r"\(?per sec\)?|% ?\S+|\S+")  # in the line of units above the numbers
 _KEY = re.compile(r"([A-Z][A-Z_0-9]+)=(.*)$")
 
 
@@ -198,7 +201,7 @@ def read_netperf(document: Document) -> Reading:
         elif _MBIT in line or "per sec" in line:
             unit = "Throughput_Mbps" if _MBIT in line else "Throughput_tps"
             titles = _COLUMN.findall(line)
-            column = next(index for index, title in enumerate(titles) if _MBIT in title or title == "per sec")
+            column = next((number for number, title in enumerate(titles) if _MBIT in title or "per sec" in title), -1)
         elif unit and (cells := line.split()):
             value = None
             if column < len(cells):

@@ -113,21 +113,22 @@ _PERF_BENCH_LINES = (
     (re.compile(rf"^\s*{_WORD} bytes/sec\b"), "GB_per_sec", "GB/s", HIGHER, 1 << 30),
     (re.compile(rf"^Averaged {_WORD} operations/sec"), "ops_per_sec", "ops/s", HIGHER, 1),
     (re.compile(rf"^(?:Requeued|Wokeup|Woke up|Avg per-thread latency) .* in {_WORD} ms\b"), "time_ms", "ms", LOWER, 1),
-    (re.compile(rf"^ ?\S+,\s+{_WORD}, GB/sec,\s+total-speed\b"), "GB_per_sec", "GB/s", HIGHER, 1),  # numa
 )
 # The same where the line names what it counts: epoll/ctl, the benchmarks of perf itself, mem/find_bit
 _PERF_BENCH_NAMED = (
     (re.compile(rf"^Averaged {_WORD} (?P<name>[A-Z]+) operations "), "ops", "ops", HIGHER),
     (re.compile(rf"^\s*Average (?P<name>[\w -]+?) took:\s+{_WORD} usec\b"), "us", "us", LOWER),
-    (re.compile(rf"^\s*Average (?P<name>[\w -]+?) took:\s+{_WORD} ms\b"), "ms", "ms", LOWER),
+    (re.compile(rf"^\s*Average (?P<name>[\w -]+?) took:\s+{_WORD} m(?:sec|s)\b"), "ms", "ms", LOWER),
+    (re.compile(rf"^ ?(?P<name>[\w-]+),\s+{_WORD}, GB/sec,\s+total-speed\b"), "GB_per_sec", "GB/s", HIGHER),  # numa
 )
 # How much is done, which perf says before the numbers
 _PERF_BENCH_LOADS = (
     re.compile(r"^# function '(?P<function>[^']{1,60})'"),
     re.compile(r"^# (?P<groups>\d+) groups == \d+ (?P<mode>\w+) run"),
-    re.compile(r"^# Executed (?P<operations>\d+) "),
+    re.compile(r"^# Executed (?P<operations>[\d,]+) "),
     re.compile(r"^# Copying (?P<size>\S+) bytes"),
     re.compile(r"^Run summary \[PID \d+\]: (?:blocking on |Requeuing )?(?P<threads>\d+) threads"),
+    re.compile(r"^Number of synthesis threads: (?P<threads>\d+)"),
     re.compile(r"^\d+ operations (?P<set>\d+) bits set of (?P<bits>\d+) bits"),
 )
 
@@ -153,7 +154,7 @@ def read_perf_bench(document: Document) -> Reading:
                 )
             name, params, started, has_number = match[1], {}, number, False
         elif loads := [match for pattern in _PERF_BENCH_LOADS if (match := pattern.match(line.strip()))]:
-            params |= loads[0].groupdict()
+            params |= {key: value.replace(",", "") for key, value in loads[0].groupdict().items()}
         elif name and (row := _perf_bench_number(document, line, f"line {number}")):
             has_number = True
             metric, value, unit, direction = row
@@ -250,8 +251,8 @@ def read_sysbench(document: Document) -> Reading:
 
 
 def _sysbench_load(lines: Sequence[tuple[int, str]]) -> dict[str, str]:
-    """Return which test ran, and with what. The mutex and threads tests print the same; in the former, each thread has
-    one event.
+    """Return which test ran, and with what. The mutex test prints no more than others do; in it, each thread has one
+    event.
     """
     params, events = {"test": "unknown"}, ""
     for _, line in lines:
@@ -263,8 +264,8 @@ def _sysbench_load(lines: Sequence[tuple[int, str]]) -> dict[str, str]:
                 params["test"] = kind
         if match := _EVENTS.match(line):
             events = match[1]
-    if params["test"] == "unknown" and events:
-        params["test"] = "mutex" if events == params.get("threads") else "threads"
+    if params["test"] == "unknown" and events and events == params.get("threads"):
+        params["test"] = "mutex"
     return params
 
 

@@ -637,7 +637,11 @@ bytes  bytes  bytes   bytes  secs.   per sec  % S    % S    us/Tr   us/Tr
             "# Running 'futex/wake-parallel' benchmark:\nAvg per-thread latency (waking 1/2) in 0.02 ms (+-3%)\n",
             *("*.time_ms", 0.02),
         ),
-        ("# Running 'numa/mem' benchmark:\n main,      3.229, GB/sec,         total-speed\n", "*.GB_per_sec", 3.229),
+        (
+            "# Running 'numa/mem' benchmark:\n RAM-bw-local,  3.229, GB/sec,   total-speed\n",
+            "*.ram-bw-local_GB_per_sec",
+            3.229,
+        ),
         (
             "KTAP version 1\n1..1\n# crc_benchmark: len=16: 2934 MB/s\nok 1 crc_benchmark\n",
             *("kselftest.crc_benchmark_len_16", 2934.0),
@@ -674,7 +678,7 @@ def test_the_mutex_and_threads_tests_of_sysbench_are_not_one() -> None:
     head = "sysbench 1.0.20 (using LuaJIT)\nNumber of threads: 2\n\nGeneral statistics:\n    total time: 1.0s\n"
     texts = (f"{head}    total number of events:  {events}\n" for events in (2, 399))
     tests = [read_file(File("x.txt", text)).tests[0].params["test"] for text in texts]
-    assert tests == ["mutex", "threads"]
+    assert tests == ["mutex", "unknown"]
 
 
 def test_a_curve_through_sizes_is_no_run_of_a_benchmark() -> None:
@@ -691,11 +695,41 @@ def test_what_iperf3_repeats_of_its_sockets_is_no_fault() -> None:
     assert tests == read_file(file("iperf3-tcp.json")).tests
 
 
-@pytest.mark.parametrize("more", ["\n{}", '\n{"fio version": "fio-3.33", "jo', "}}}", "\n[1]"])
+@pytest.mark.parametrize("more", ["\n{}", '\n{"fio version": "fio-3.33", "jo', "}}}", "\n[{}]"])
 def test_a_file_with_more_json_behind_its_run_is_refused(more: str) -> None:
     ((place, why),) = faults("fio-1.json", (file("fio-1.json").text, file("fio-1.json").text.rstrip() + more))
     assert place.startswith("line ")
     assert why == "expected one run a file, found more JSON behind it"
+
+
+@pytest.mark.parametrize("more", ["\n[  123.4] nvme nvme0: timeout", "\n[root@host ~]#", f"{chr(10) * 60_000}x", " ok"])
+def test_text_behind_the_json_is_no_second_run(more: str) -> None:
+    """Nor does it cost more than its length."""
+    text = file("fio-1.json").text
+    assert read_file(File("fio-1.json", text.rstrip() + more)).tests == read_file(file("fio-1.json")).tests
+
+
+def test_a_second_run_behind_a_warning_is_refused() -> None:
+    text = file("fio-1.json").text
+    with pytest.raises(RejectedInput, match="expected one run a file"):
+        read_file(File("x.json", f"fio: a note\n{text}\n{text}"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "veth mac: 52:54:00:12:34:5b",
+        "addr: 2001:db8::2a",
+        "Start: 2026-12-01 12:00:05 UTC",
+        "at 10:15:32 AM",
+        "a: b: 5",
+    ],
+)
+def test_no_address_and_no_time_is_a_number_of_a_test(line: str) -> None:
+    text = f"KTAP version 1\n1..1\n# {line}\n# throughput: 5 MB/s\nok 1 a\n"
+    assert [one.name for test in read_file(File("x.tap", text)).tests for one in test.metrics] == [
+        "kselftest.throughput"
+    ]
 
 
 @pytest.mark.parametrize(
