@@ -265,6 +265,7 @@ _ONELINE = re.compile(
     rf'^[ >-]{{0,8}}({_SHA})(?: |\n[ >]{{0,8}})({_PREFIX}[^\n]{{8,140}}$|Revert "[^"]{{8,160}}")', re.M
 )
 _TITLE_ALONE = re.compile(rf'(?:commit|change|patch)[: ]+"({_PREFIX}[^"]{{8,140}})"', re.I)  # without its sha
+_TITLE_OF_COMMAND = re.compile(rf'\^?\s*["\u201c]?((?:{_PREFIX}|Revert ")[^\n]{{8,140}}?)["\u201d]?\s*')
 _ALONE = 25  # characters beside a commit that stands in a paragraph of its own
 _TITLE_BEFORE = re.compile(rf'^\s{{0,8}}"?({_PREFIX}[^\n("]{{8,140}}?)"?\s+[(\[](?:commit )?({_SHA})[)\]]', re.M)
 
@@ -310,8 +311,9 @@ def _culprit(mail: MailText, introduced: str) -> tuple[Fact, Fact, Fact, tuple[s
     if not likely:
         blamed = ((text, _TITLE_ALONE.search(text)) for text in mail.all if _BLAMES.search(text))
         alone = next((Fact(match[1], text) for text, match in blamed if match), UNKNOWN)
-        by_command = re.fullmatch(rf'\^?\s*["\u201c]?((?:{_PREFIX}|Revert ")[^\n]{{8,140}}?)["\u201d]?\s*', introduced)
-        return UNKNOWN, Fact(by_command[1], f"introduced: {introduced}") if by_command else alone, UNKNOWN, ()
+        if by_command := _TITLE_OF_COMMAND.fullmatch(introduced):
+            alone = Fact(by_command[1], f"introduced: {introduced}")
+        return UNKNOWN, alone, UNKNOWN, ()
     sha = likely[0].sha.lower()
     shas = [candidate.sha.lower() for candidate in candidates]
     same = [other for other in shas if other.startswith(sha[:8]) or sha.startswith(other)]

@@ -12,22 +12,11 @@ from bot.results.formats.benchmark import HIGHER, LOWER, Document, Format, Metri
 _DIRECTIONS = ("read", "write", "trim")
 # What tells one job from another; the rest of a job's options says where it ran.
 _OPTIONS = (
-    *(
-        "rw",
-        "bs",
-        "bsrange",
-        "bssplit",
-        "iodepth",
-        "iodepth_batch",
-        "numjobs",
-        "ioengine",
-        "direct",
-        "buffered",
-        "sync",
-    ),
-    *("size", "filesize", "nrfiles", "rwmixread", "rwmixwrite", "fsync", "fdatasync", "end_fsync", "rate", "rate_iops"),
-    *("thinktime", "random_distribution", "percentage_random", "norandommap", "loops", "verify", "hipri", "thread"),
-)
+    "rw", "bs", "bsrange", "bssplit", "iodepth", "iodepth_batch", "numjobs", "ioengine", "direct", "buffered",
+    "sync", "size", "filesize", "nrfiles", "rwmixread", "rwmixwrite", "fsync", "fdatasync", "end_fsync", "rate",
+    "rate_iops", "thinktime", "random_distribution", "percentage_random", "norandommap", "loops", "verify", "hipri",
+    "thread",
+)  # fmt: skip
 _ALIASES = {"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange", "nr_files": "nrfiles"}
 _DIGITS = 12  # of an option's number; Python refuses to read thousands of them
 _RUNTIME = re.compile(rf"(\d{{1,{_DIGITS}}})(us|ms|s|m|h|d|)", re.IGNORECASE)
@@ -58,10 +47,9 @@ def read_fio(document: Document) -> Reading:
         own = job.get("job options")
         given = {**(common if isinstance(common, dict) else {}), **(own if isinstance(own, dict) else {})}
         options = {_ALIASES.get(key, key): value for key, value in given.items()}
-        params = {
-            "test": name,
-            **{key: str(1 if options[key] in ("", None) else options[key]) for key in _OPTIONS if key in options},
-        }
+        is_flag = ("", None)  # as the value of an option that takes none
+        params = {"test": name}
+        params |= {key: "1" if options[key] in is_flag else str(options[key]) for key in _OPTIONS if key in options}
         if names[name] > 1:
             numbers[name] += 1
             params["job"] = str(numbers[name])  # numjobs without group_reporting
