@@ -166,14 +166,9 @@ def _entry(event: Event, is_effective: bool, message: Message | None) -> Timelin
     sender = (message.author_name or message.author_email) if message and message.kind != "self" else ""
     if event.kind == EventKind.REPORTED and not sender:
         sender = event.remark  # the person who reported it
-    # What a triager does counts as the lab's; the reporter of a person's report is somebody else
-    role = (
-        ""
-        if event.actor and event.role == Role.REPORTER
-        else message.role
-        if message and not event.actor
-        else event.role
-    )
+    role = message.role if message and not event.actor else event.role
+    if event.actor and role == Role.REPORTER:  # what a triager does counts as the lab's, which reported nothing here
+        role = ""
     return TimelineEntry(event, is_effective, message, role, *timeline.told(event.value(), sender))
 
 
