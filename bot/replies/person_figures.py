@@ -557,8 +557,8 @@ def _stated(sentence: str) -> tuple[Fact, float] | None:
             continue
         number = re.sub(r"\s*[-~]\s*", "-", match["number"].lower().lstrip("~"))
         value = float(_WORDS.get(number, 0)) or float(number.rpartition("-")[2])
-        rises = _RISES.search(around) and not re.search(r"drop|decreas|fell|degrad|regress|slow", around, re.I)
-        rises = bool(rises) or value > _WHOLE  # "300% slower" is a time
+        falls = re.search(r"drop|decreas|fell|degrad|regress|slow", around, re.I)
+        rises = value > _WHOLE or (_RISES.search(around) and not falls)  # "300% slower" is a time
         shown = str(_WORDS.get(number, number))
         return Fact(f"{'+' if rises else '-'}{shown} %", sentence), value if rises else -value
     return None
