@@ -116,10 +116,15 @@ _PERF_BENCH_LINES = (
 )
 # The same where the line names what it counts: epoll/ctl, the benchmarks of perf itself, mem/find_bit
 _PERF_BENCH_NAMED = (
-    (re.compile(rf"^Averaged {_WORD} (?P<name>[A-Z]+) operations "), "ops", "ops", HIGHER),
-    (re.compile(rf"^\s*Average (?P<name>[\w -]+?) took:\s+{_WORD} usec\b"), "us", "us", LOWER),
-    (re.compile(rf"^\s*Average (?P<name>[\w -]+?) took:\s+{_WORD} m(?:sec|s)\b"), "ms", "ms", LOWER),
-    (re.compile(rf"^ ?(?P<name>[\w-]+),\s+{_WORD}, GB/sec,\s+total-speed\b"), "GB_per_sec", "GB/s", HIGHER),  # numa
+    (re.compile(r"^Averaged (?P<value>\S+) (?P<name>[A-Z]+) operations "), "ops", "ops", HIGHER),
+    (re.compile(r"^\s*Average (?P<name>[\w -]+?) took:\s+(?P<value>\S+) usec\b"), "us", "us", LOWER),
+    (re.compile(r"^\s*Average (?P<name>[\w -]+?) took:\s+(?P<value>\S+) m(?:sec|s)\b"), "ms", "ms", LOWER),
+    (
+        re.compile(r"^ ?(?P<name>[\w-]+),\s+(?P<value>\S+), GB/sec,\s+total-speed\b"),
+        "GB_per_sec",
+        "GB/s",
+        HIGHER,
+    ),  # numa
 )
 # How much is done, which perf says before the numbers
 _PERF_BENCH_LOADS = (
@@ -153,8 +158,8 @@ def read_perf_bench(document: Document) -> Reading:
                     f"{name}: expected its numbers, found another run: cut short, or a benchmark that isn't known here",
                 )
             name, params, started, has_number = match[1], {}, number, False
-        elif loads := [match for pattern in _PERF_BENCH_LOADS if (match := pattern.match(line.strip()))]:
-            params |= {key: value.replace(",", "") for key, value in loads[0].groupdict().items()}
+        elif load := next(filter(None, (pattern.match(line.strip()) for pattern in _PERF_BENCH_LOADS)), None):
+            params |= {key: value.replace(",", "") for key, value in load.groupdict().items()}
         elif name and (row := _perf_bench_number(document, line, f"line {number}")):
             has_number = True
             metric, value, unit, direction = row
@@ -177,8 +182,7 @@ def _perf_bench_number(document: Document, line: str, place: str) -> tuple[str, 
     for pattern, metric, unit, direction in _PERF_BENCH_NAMED:
         if match := pattern.match(line):
             name = "_".join(match["name"].lower().split())
-            number = next(text for text in match.groups() if text != match["name"])
-            return f"{name}_{metric}", document.number(number, place, above=0), unit, direction
+            return f"{name}_{metric}", document.number(match["value"], place, above=0), unit, direction
     return None
 
 
