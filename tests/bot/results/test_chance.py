@@ -50,7 +50,7 @@ def results(
     seed: int, number: int, runs: int, true_change: float = 0.0, others: Shape | None = None, metrics: int = METRICS
 ) -> Iterator[list[GradedMeasurement]]:
     """Yield graded results: each metric with noise of 0.5 to 4 %, the key metric with a true change, if any. `others`:
-    how the others spread instead.
+    how the others spread instead; `metrics`: how many there are.
 
     As a lab would that looks for what moved most, each names that as its headline.
     """
